@@ -82,7 +82,7 @@ const agentOptions = () => ({ keepAlive: true, timeout: IDLE_MS, proxyEnv: {}, l
  * Resolves `localhost` to this machine without asking a name server, whose answer could be another machine.
  * SOURCE: RFC 6761, section 6.3.
  */
-function lookupOwn(): LookupFunction {
+export function lookupOwn(): LookupFunction {
   const { lookup } = globalThis.process.getBuiltinModule('node:dns');
   return (host, options, callback) => {
     if (host !== 'localhost') lookup(host, options, callback);

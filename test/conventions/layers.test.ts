@@ -58,6 +58,7 @@ const LAYERS = {
     'node:crypto': ['crypto'],
     'shamir-secret-sharing': ['crypto'],
     '@aws-sdk': ['server'],
+    '@smithy': ['server'],
     '@simplewebauthn': ['crypto'],
     'openid-client': ['server'],
     'node:sqlite': ['store'],

@@ -2,14 +2,23 @@
 // checks the signature with the session token of the role.
 
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import type { VaultId } from '../../src/core/keyset.ts';
 import { awsKmsSlots } from '../../src/server/slots/aws-kms.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
-import { type KmsCaller, type ServedResponse, serve, startKms, useAwsEnvironment } from '../kit/key-services.ts';
+import {
+  AWS_CREDENTIALS,
+  type KmsCaller,
+  type ServedResponse,
+  serve,
+  startKms,
+  useAwsEnvironment,
+} from '../kit/key-services.ts';
 
 const VAULT = 'the vault' as VaultId;
 const ROLE = { id: 'ASIAROLE', secret: 'a secret of the role', token: 'the/session+of/the+role==' };
@@ -35,13 +44,17 @@ function tokenFile(scope: Scope, text: string): string {
 }
 
 const ROLE_ARN = 'arn:aws:iam::123456789012:role/leasehold';
+const webIdentity = (scope: Scope) => ({
+  AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile(scope, 'a token'),
+  AWS_ROLE_ARN: ROLE_ARN,
+});
 const stsError = (code: string): ServedResponse => ({
   status: 400,
   body: `<ErrorResponse><Error><Type>Sender</Type><Code>${code}</Code><Message>m</Message></Error></ErrorResponse>`,
 });
 
 /** AssumeRoleWithWebIdentity: accepts one token for one role, without a signature. */
-const startSts = (scope: Scope, accepted: { token: string }) =>
+const startSts = (scope: Scope, accepted: { token: string }, padding = '') =>
   serve(scope, ({ method, headers }, text) => {
     const form = new URLSearchParams(text);
     const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded') === true;
@@ -54,7 +67,10 @@ const startSts = (scope: Scope, accepted: { token: string }) =>
     const credentials = `<AccessKeyId>${ROLE.id}</AccessKeyId><SecretAccessKey>${STS_SECRET}</SecretAccessKey><SessionToken>${ROLE.token}</SessionToken><Expiration>2031-01-01T00:00:00Z</Expiration>`;
     const result = `<AssumeRoleWithWebIdentityResult><Credentials>\n${credentials}\n</Credentials></AssumeRoleWithWebIdentityResult>`;
     const name = 'AssumeRoleWithWebIdentityResponse';
-    return { status: 200, body: `<${name} xmlns="https://sts.amazonaws.com/doc/2011-06-15/">${result}</${name}>` };
+    return {
+      status: 200,
+      body: `<${name} xmlns="https://sts.amazonaws.com/doc/2011-06-15/">${padding}${result}</${name}>`,
+    };
   });
 const STS_SECRET = randomBytes(30).toString('base64');
 const STS_ROLE = { ...ROLE, secret: STS_SECRET };
@@ -75,6 +91,14 @@ test('a pod of EKS has the role of its web identity, with the token that the fil
   );
   writeFileSync(file, accepted.token);
   await useSlot(t, environment, STS_ROLE);
+});
+
+test('a response of STS that is longer than 64 KiB is not read to its end', async (t) => {
+  const address = await startSts(t, { token: 'a token' }, ' '.repeat(65_536));
+  await assert.rejects(
+    useSlot(t, { ...webIdentity(t), AWS_ENDPOINT_URL_STS: address }, STS_ROLE),
+    /no AWS credentials \(Error\)/,
+  );
 });
 
 /** A container's endpoint, which demands its authorization. */
@@ -147,4 +171,77 @@ test('an instance that gives no token is asked for nothing more', async (t) => {
 
 test('where no instance endpoint responds, the error names what to set', async (t) => {
   await assert.rejects(useSlot(t, ofInstance('http://127.0.0.1:9')), /no AWS credentials .*: set AWS_ACCESS_KEY_ID/);
+});
+
+const ofProfile = (scope: Scope, lines: readonly string[]) => ({ AWS_CONFIG_FILE: tokenFile(scope, lines.join('\n')) });
+
+type Variables = (address: string, scope: Scope) => Readonly<Record<string, string>>;
+const PLAIN: readonly [string, Variables][] = [
+  ['KMS of a variable', (address) => ({ ...AWS_CREDENTIALS, AWS_ENDPOINT_URL_KMS: address })],
+  ['every service of a variable', (address) => ({ ...AWS_CREDENTIALS, AWS_ENDPOINT_URL: address })],
+  [
+    'every service of a profile',
+    (address, scope) => ({ ...AWS_CREDENTIALS, ...ofProfile(scope, ['[default]', `endpoint_url = ${address}`]) }),
+  ],
+  ['STS of a variable', (address, scope) => ({ ...webIdentity(scope), AWS_ENDPOINT_URL_STS: address })],
+  [
+    'STS for a role of a profile',
+    (address, scope) => ({
+      ...ofProfile(scope, [
+        '[default]',
+        `role_arn = ${ROLE_ARN}`,
+        `web_identity_token_file = ${tokenFile(scope, 'a token')}`,
+        `endpoint_url = ${address}`,
+      ]),
+    }),
+  ],
+  ['the instance of a variable', ofInstance],
+  [
+    'the instance of a profile',
+    (address, scope) => ({
+      AWS_EC2_METADATA_DISABLED: '',
+      ...ofProfile(scope, ['[default]', `ec2_metadata_service_endpoint = ${address}`]),
+    }),
+  ],
+];
+for (const [name, variablesOf] of PLAIN) {
+  test(`nothing is sent over plain HTTP to a machine that is not this one: ${name}`, async (t) => {
+    const received: unknown[] = [];
+    const address = await serve(t, ({ method, url }) => {
+      received.push([method, url]);
+      return { status: 400, body: '' };
+    });
+    // 0.0.0.0 leads to this machine, and the rule counts it as another.
+    useAwsEnvironment(t, { AWS_REGION: 'eu-west-1', ...variablesOf(address.replace('127.0.0.1', '0.0.0.0'), t) });
+    await assert.rejects(
+      awsKmsSlots({ endpoint: null }).create('alias/leasehold', VAULT),
+      /^Error: .*AWS.* on another machine, 0\.0\.0\.0.*: (?:correct|unset) /,
+    );
+    assert.deepEqual(received, []);
+  });
+}
+
+test('the role of an instance is not asked for through a proxy', async (t) => {
+  const received: unknown[] = [];
+  const proxy = await serve(t, ({ url }) => {
+    received.push(url);
+    return { status: 502, body: '' };
+  });
+  const program = `
+    const { awsKmsSlots } = await import(process.argv[1]);
+    await awsKmsSlots({ endpoint: 'http://127.0.0.1:9' }).create('alias/leasehold', 'v').catch(({ message }) => console.log(message));`;
+  const path = join(import.meta.dirname, '../../src/server/slots/aws-kms.ts');
+  useAwsEnvironment(t, { AWS_REGION: 'eu-west-1', ...ofInstance(await startInstance(t, 'leasehold-node')) });
+  const env = {
+    ...process.env,
+    NODE_USE_ENV_PROXY: '1',
+    HTTP_PROXY: proxy,
+    http_proxy: proxy,
+    NO_PROXY: '',
+    no_proxy: '',
+  };
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program, path], {
+    env,
+  });
+  assert.deepEqual([stdout, received], ['AWS KMS cannot be reached (ECONNREFUSED)\n', []]);
 });

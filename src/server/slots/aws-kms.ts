@@ -1,14 +1,17 @@
 /**
  * The slot of a key in AWS KMS, which encrypts the secret under a key that never leaves it, with the vault id as
- * encryption context. AWS's SDK finds the credentials, signs the request and sends it.
+ * encryption context. AWS's SDK finds the credentials and the endpoints, and signs the requests. This file decides
+ * which endpoints it may use, and for how long.
  */
 import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import type { KMSClient } from '@aws-sdk/client-kms';
+import { lookupOwn } from '../../client/node-fetch.ts';
 import type { VaultId } from '../../core/keyset.ts';
 import { newRootKey } from '../../crypto/primitives.ts';
 import { errnoSuffix } from '../../platform/errors.ts';
 import type { Configuration } from '../configuration.ts';
+import { isLoopbackHost } from '../hosts.ts';
 import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 
 const KEY_ID = /^[A-Za-z0-9:/_-]{1,2048}$/;
@@ -20,6 +23,8 @@ const ERROR_NAME = /^\w{1,64}$/;
 const TIMEOUT_MS = 5000;
 /** An endpoint of the same machine or its host responds within milliseconds, or not at all. */
 const METADATA_TIMEOUT_MS = 1000;
+/** SOURCE: docs.aws.amazon.com, "Access instance metadata for an EC2 instance". */
+const METADATA_HOSTS = ['169.254.169.254', '[fd00:ec2::254]'];
 const MAX_RESPONSE_BYTES = 64 * 1024;
 
 type Sdk = Awaited<ReturnType<typeof loadSdk>>;
@@ -29,26 +34,26 @@ export function awsKmsSlots({ endpoint }: Configuration['awsKms']): SlotKindPort
   const call = async (
     action: 'Encrypt' | 'Decrypt',
     key: string,
-    send: (sdk: Sdk, client: KMSClient, options: { readonly abortSignal: AbortSignal }) => Promise<unknown>,
+    send: (sdk: Sdk, client: KMSClient) => Promise<unknown>,
   ): Promise<Uint8Array> => {
     const region = regionOf(key);
     const sdk = await loadSdk();
     // WHY a client for each call: its credentials are read again, and none ends before it is used.
     const credentials = await readCredentials(sdk, region);
+    const deadline = AbortSignal.timeout(TIMEOUT_MS);
     const client = new sdk.KMSClient({
       region,
       credentials,
       maxAttempts: 1,
+      requestHandler: requestHandler(sdk, deadline),
       ...(endpoint === null ? {} : { endpoint }),
     });
-    limitResponses(client);
-    const abortSignal = AbortSignal.timeout(TIMEOUT_MS);
     try {
-      const value = await inTime(send(sdk, client, { abortSignal }), abortSignal);
+      const value = await inTime(send(sdk, client), deadline);
       if (value instanceof Uint8Array) return Buffer.from(value);
     } catch (error) {
-      if (abortSignal.aborted) throw new SlotKindError('AWS KMS cannot be reached: no response in time');
-      throw new SlotKindError(describe(sdk, action, error));
+      if (deadline.aborted) throw new SlotKindError('AWS KMS cannot be reached: no response in time');
+      throw error instanceof SlotKindError ? error : new SlotKindError(describe(sdk, action, error));
     } finally {
       client.destroy();
     }
@@ -60,8 +65,8 @@ export function awsKmsSlots({ endpoint }: Configuration['awsKms']): SlotKindPort
       const key = checkedKey(given, KEY_ID, KEY_RULE);
       const secret = newRootKey();
       const input = { KeyId: key, Plaintext: secret, ...boundTo(vaultId) };
-      const ciphertext = await call('Encrypt', key, async (sdk, client, options) => {
-        return (await client.send(new sdk.EncryptCommand(input), options)).CiphertextBlob;
+      const ciphertext = await call('Encrypt', key, async (sdk, client) => {
+        return (await client.send(new sdk.EncryptCommand(input))).CiphertextBlob;
       });
       return { secret, parameters: { key, ciphertext: Buffer.from(ciphertext).toString('base64') } };
     },
@@ -69,8 +74,8 @@ export function awsKmsSlots({ endpoint }: Configuration['awsKms']): SlotKindPort
       const key = checkedKey(parameters['key'], KEY_ID, KEY_RULE);
       const ciphertext = Buffer.from(String(parameters['ciphertext']), 'base64');
       const input = { KeyId: key, CiphertextBlob: ciphertext, ...boundTo(vaultId) };
-      return call('Decrypt', key, async (sdk, client, options) => {
-        return (await client.send(new sdk.DecryptCommand(input), options)).Plaintext;
+      return call('Decrypt', key, async (sdk, client) => {
+        return (await client.send(new sdk.DecryptCommand(input))).Plaintext;
       });
     },
   };
@@ -79,12 +84,17 @@ export function awsKmsSlots({ endpoint }: Configuration['awsKms']): SlotKindPort
 /** WHY here: the SDK takes 90 ms to load, and most vaults never use it, so its packages are optional. */
 async function loadSdk() {
   try {
-    const [kms, { defaultProvider }] = await Promise.all([
+    const [kms, { defaultProvider }, { getInstanceMetadataEndpoint }, { NodeHttpHandler }] = await Promise.all([
       import('@aws-sdk/client-kms'),
       import('@aws-sdk/credential-provider-node'),
+      import('@smithy/credential-provider-imds'),
+      import('@smithy/node-http-handler'),
     ]);
     const { KMSClient, EncryptCommand, DecryptCommand, KMSServiceException } = kms;
-    return { KMSClient, EncryptCommand, DecryptCommand, KMSServiceException, defaultProvider };
+    const commands = { EncryptCommand, DecryptCommand, KMSServiceException };
+    // WHY here: an import of it loads Node's undici.
+    const http = process.getBuiltinModule('node:http');
+    return { KMSClient, ...commands, defaultProvider, getInstanceMetadataEndpoint, NodeHttpHandler, http };
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
     throw new SlotKindError(
@@ -93,7 +103,7 @@ async function loadSdk() {
   }
 }
 
-/** That of the key's ARN, or of the environment. @throws SlotKindError */
+/** Region of the key's ARN, or else of the environment. @throws SlotKindError */
 function regionOf(key: string): string {
   const { AWS_REGION: region, AWS_DEFAULT_REGION: byDefault } = process.env;
   const found = ARN_REGION.exec(key)?.[1] || region || byDefault;
@@ -102,45 +112,70 @@ function regionOf(key: string): string {
   throw new SlotKindError('the AWS region is not valid: set AWS_REGION to a name such as eu-west-1');
 }
 
-/** Those that AWS's own tools use, in their order. @throws SlotKindError */
-async function readCredentials({ defaultProvider }: Sdk, region: string) {
-  const requestHandler = { connectionTimeout: TIMEOUT_MS, requestTimeout: TIMEOUT_MS };
-  const provider = defaultProvider({
-    clientConfig: { region, maxAttempts: 1, requestHandler },
+/** Credentials from the sources that AWS's own tools use, in the same order. @throws SlotKindError */
+async function readCredentials(sdk: Sdk, region: string) {
+  const deadline = AbortSignal.timeout(TIMEOUT_MS);
+  const handler = requestHandler(sdk, deadline);
+  const clientConfig = { region, maxAttempts: 1, requestHandler: handler };
+  const provider = sdk.defaultProvider({
+    clientConfig,
+    // WHY: with the web identity of a profile the SDK drops `clientConfig`.
+    parentClientConfig: clientConfig,
     timeout: METADATA_TIMEOUT_MS,
     maxRetries: 0,
     // WHY: only version 2 needs a token, which requests that an attacker has forwarded usually cannot get.
     ec2MetadataV1Disabled: true,
   });
+  // WHY: the SDK asks for a role with Node's own agent, which can send the request to the proxy of HTTP_PROXY.
+  sdk.http.globalAgent = new sdk.http.Agent({ lookup: lookupOwn() });
   try {
-    return await inTime(provider(), AbortSignal.timeout(TIMEOUT_MS));
+    await checkMetadataEndpoint(sdk);
+    return await inTime(provider(), deadline);
   } catch (error) {
+    if (error instanceof SlotKindError) throw error;
     const name = error instanceof Error && ERROR_NAME.test(error.name) ? ` (${error.name})` : '';
     throw new SlotKindError(
       `no AWS credentials${name}: set AWS_ACCESS_KEY_ID, a profile, or a role of the pod, container or instance`,
     );
+  } finally {
+    handler.destroy();
   }
+}
+
+/** WHY: it is plain HTTP, and the SDK accepts any host from a variable or a profile. @throws SlotKindError */
+async function checkMetadataEndpoint({ getInstanceMetadataEndpoint }: Sdk): Promise<void> {
+  const { hostname } = await getInstanceMetadataEndpoint();
+  if (METADATA_HOSTS.includes(hostname) || isLoopbackHost(hostname)) return;
+  throw new SlotKindError(
+    `the metadata service of AWS is on another machine, ${hostname}: unset AWS_EC2_METADATA_SERVICE_ENDPOINT, or ec2_metadata_service_endpoint of the profile`,
+  );
+}
+
+/**
+ * Sends the requests of KMS, STS and single sign-on until the deadline. WHY: the SDK takes endpoints from variables and
+ * from profiles, sends to any of them over plain HTTP, and reads a response into memory, however long it is.
+ */
+function requestHandler({ NodeHttpHandler, http }: Sdk, deadline: AbortSignal) {
+  const handler = new NodeHttpHandler({ httpAgent: new http.Agent({ lookup: lookupOwn() }) });
+  const send = handler.handle.bind(handler);
+  handler.handle = async (request) => {
+    const { protocol, hostname } = request;
+    if (protocol !== 'https:' && !isLoopbackHost(hostname)) {
+      throw new SlotKindError(
+        `an endpoint of AWS on another machine, ${hostname}, is not https://: correct AWS_ENDPOINT_URL, or endpoint_url of the profile`,
+      );
+    }
+    const { response } = await send(request, { abortSignal: deadline });
+    if (response.body instanceof Readable) response.body = Readable.from(shortened(response.body));
+    return { response };
+  };
+  return handler;
 }
 
 /** WHY: a stream of the SDK that was aborted may never settle. */
 function inTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const ended = once(signal, 'abort').then(() => Promise.reject(signal.reason));
   return Promise.race([work, ended]);
-}
-
-/** WHY: the SDK reads a response into memory, however long it is. */
-function limitResponses(client: KMSClient): void {
-  const limit = (next: (args: never) => Promise<{ response: unknown }>) => async (args: never) => {
-    const result = await next(args);
-    const { response } = result;
-    if (isWithBody(response)) response.body = Readable.from(shortened(response.body));
-    return result;
-  };
-  client.middlewareStack.add(limit as never, { step: 'deserialize', priority: 'low' });
-}
-
-function isWithBody(response: unknown): response is { body: Readable } {
-  return typeof response === 'object' && response !== null && 'body' in response && response.body instanceof Readable;
 }
 
 async function* shortened(body: Readable): AsyncGenerator<Uint8Array> {
@@ -154,9 +189,11 @@ async function* shortened(body: Readable): AsyncGenerator<Uint8Array> {
 
 /** Repeats nothing of the response but the name of AWS's error. */
 function describe({ KMSServiceException }: Sdk, action: string, error: unknown): string {
-  if (!(error instanceof Error) || !('$metadata' in error)) return `AWS KMS cannot be reached${errnoSuffix(error)}`;
-  if (!(error instanceof KMSServiceException)) return `AWS KMS returned a response that cannot be read for ${action}`;
-  const { name, $metadata } = error;
-  const isNamed = ERROR_NAME.test(name) && name !== 'Unknown';
-  return `AWS KMS returned ${isNamed ? name : $metadata.httpStatusCode} for ${action}`;
+  if (error instanceof KMSServiceException) {
+    const { name, $metadata } = error;
+    const isNamed = ERROR_NAME.test(name) && name !== 'Unknown';
+    return `AWS KMS returned ${isNamed ? name : $metadata.httpStatusCode} for ${action}`;
+  }
+  if (!(error instanceof Error && '$response' in error)) return `AWS KMS cannot be reached${errnoSuffix(error)}`;
+  return `AWS KMS returned a response that cannot be read for ${action}`;
 }
