@@ -1,7 +1,7 @@
 /**
  * The incidents of docs/operations.md. The test causes each incident and runs the blocks that handle it, in one shell;
  * each block prints what the page shows.
- * `UPDATE_PAGE=1 npm test -- --tests-only test/sqlite/operations-page.weekly.test.ts` writes the output to the page.
+ * `UPDATE_PAGE=1 npm test -- --tests-only test/sqlite/operations-page.long.test.ts` writes the output to the page.
  * test/postgres/cluster-page.long.test.ts runs the blocks about nodes.
  */
 import assert from 'node:assert/strict';
