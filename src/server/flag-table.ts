@@ -27,10 +27,11 @@ function amount(help: string, byDefault: number, most = MAX_AMOUNT) {
   });
 }
 
+/** Items separated by commas. A repeated flag adds to them. */
 function commaList<T>(value: string, help: string, parse: (item: string, field: string) => T) {
-  const read = ([given = '']: readonly string[], field: string): readonly T[] =>
-    given.split(',').flatMap((item) => (item.trim() === '' ? [] : [parse(item.trim(), field)]));
-  return { value, help, read };
+  const read = (given: readonly string[], field: string): readonly T[] =>
+    given.flatMap((text) => text.split(',')).flatMap((item) => (item.trim() === '' ? [] : [parse(item.trim(), field)]));
+  return { value, help, isRepeatable: true, read } as const;
 }
 
 const VAULT = {
@@ -91,11 +92,13 @@ const SERVER = {
     'proxies whose X-Forwarded-For is trusted: addresses or networks',
     parseTrustedProxy,
   ),
-  'target-networks': parsed<readonly IpNetwork[]>(
-    'CIDR,…',
-    'the only internal networks that targets may allow, or none; without it any: see docs/use.md',
-    parseTargetNetworks,
-  ),
+  'target-networks': {
+    value: 'CIDR,…',
+    help: 'the only internal networks that targets may allow, or none; without it any: see docs/use.md',
+    isRepeatable: true,
+    read: (given: readonly string[], field: string): readonly IpNetwork[] | null =>
+      given.length === 0 ? null : parseTargetNetworks(given.join(), field),
+  } as const,
   'oidc-issuer': text('URL', 'a provider of OpenID Connect at which operators sign in: see docs/operators.md'),
   'oidc-client-id': text('ID', "the server's name at it"),
   'oidc-client-secret-file': text('FILE', "the client's secret; without it a public client"),

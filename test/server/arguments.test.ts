@@ -100,6 +100,22 @@ for (const [flag, { seen, byDefault, one, other }] of Object.entries(VALUES)) {
   });
 }
 
+test('a repeated list flag adds to the list', () => {
+  const lists = {
+    'public-name': ['a.example', 'b.example'],
+    'trusted-proxy': ['10.0.0.1', '::1'],
+    'target-networks': ['10.0.0.0/8', 'fd00::/8'],
+    'log-stream': ['a=file:/a', 'b=file:/b'],
+    'checkpoint-file': ['/a', '/b'],
+  };
+  const given = Object.entries(lists).flatMap(([flag, items]) => items.flatMap((item) => [`--${flag}`, item]));
+  const { publicNames, trustedProxies, targetNetworks, logStreams, checkpointFiles } = read(given);
+  const networks = targetNetworks?.map(({ text }) => text);
+  assert.deepEqual([publicNames, trustedProxies, networks], Object.values(lists).slice(0, 3));
+  assert.deepEqual([logStreams.length, checkpointFiles], [2, lists['checkpoint-file']]);
+  assert.throws(() => read(['--target-networks', 'none', '--target-networks', '10.0.0.0/8']), UsageError);
+});
+
 test('the two TLS files are given together, each by flag or environment', () => {
   const [cert, key] = [resolve('c'), resolve('k')];
   assert.equal(read([]).tls, null);
