@@ -74,9 +74,7 @@ class CheckpointSink {
   publish(checkpoint: SignedCheckpoint): void {
     if (this.#waiting === null) this.#waitingSince = performance.now();
     this.#waiting = checkpoint;
-    this.#running ??= this.#run().finally(() => {
-      this.#running = null;
-    });
+    this.#running ??= this.#run();
   }
 
   async stop(): Promise<void> {
@@ -102,5 +100,7 @@ class CheckpointSink {
         retryMs = Math.min(2 * retryMs, MAX_RETRY_MS);
       }
     }
+    // WHY here: a checkpoint that is published after the loop must start it again.
+    this.#running = null;
   }
 }

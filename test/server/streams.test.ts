@@ -227,3 +227,26 @@ test('checkpoints stop although their file hangs', async (t) => {
   sinks.publish(await vault.checkpoints.sign());
   await sinks.stop();
 });
+
+test('a checkpoint is written whenever it is published, also while the one before it is finished', async (t) => {
+  const vault = await openVault(t);
+  await put(vault, 'a');
+  const first = await vault.checkpoints.sign();
+  const second = { ...first };
+  for (let ticks = 0; ticks < 8; ticks++) {
+    const written: unknown[] = [];
+    const finished = Promise.withResolvers<void>();
+    const append = (checkpoint: unknown) => {
+      written.push(checkpoint);
+      return finished.promise;
+    };
+    const file = { path: 'kept', isOwn: false, append, close: async () => undefined };
+    const sinks = new CheckpointSinks([file], () => assert.fail('the file has failed'));
+    sinks.publish(first);
+    finished.resolve();
+    for (let tick = 0; tick < ticks; tick++) await null;
+    sinks.publish(second);
+    await sinks.stop();
+    assert.deepEqual([written.length, written[1] === second], [2, true], `${ticks} turns later`);
+  }
+});
