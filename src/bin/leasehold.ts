@@ -4,11 +4,11 @@ import { main } from '../cli/main.ts';
 import { type ChallengeService, processTerminal } from '../cli/terminal.ts';
 import { stopSignals } from '../platform/inherited-signals.ts';
 
-/** The first signal cancels the command, which cleans up; the second one ends the process. */
-function abortOnSignals(ignored: readonly NodeJS.Signals[]): AbortSignal {
+/** The first signal cancels the command, which cleans up; the second one ends a process that does not end itself. */
+function abortOnSignals(ignored: readonly NodeJS.Signals[], endsItself: boolean): AbortSignal {
   const interruption = new AbortController();
   for (const signal of stopSignals(ignored)) {
-    process.once(signal, () => interruption.abort(new Cancelled(signal)));
+    process[endsItself ? 'on' : 'once'](signal, () => interruption.abort(new Cancelled(signal)));
   }
   return interruption.signal;
 }

@@ -37,6 +37,8 @@ interface CommandOf<A extends readonly Argument[], F extends Flags> {
   readonly takesValue?: true;
   readonly takesAllWords?: true;
   readonly handlesSignals?: true;
+  /** Whether the first signal cancels it and a second one must not end the process: it may be publishing. */
+  readonly endsItself?: true;
   /** Whether a call that waits for an approval ends after one try, because the command's own caller repeats it. */
   readonly returnsPending?: true;
   /** Gets the values of `flags` and of each argument. Resolves to the exit code if it is not 0. */

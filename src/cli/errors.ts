@@ -9,7 +9,7 @@ export const EXIT = {
   OK: 0,
   /** A usage error, found before any request. */
   USAGE: 1,
-  /** The service returned an error or did not respond. */
+  /** The server returned an error, did not respond, or sent a response that cannot be read; or there is a bug. */
   ERROR: 2,
   /**
    * The result is negative: a broken chain, a failed expectation, a declined confirmation, a rejected use, or a request

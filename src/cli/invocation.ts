@@ -28,11 +28,11 @@ type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'reconnect' | '
 
 const NEVER = new AbortController().signal;
 
-/** Resolves to the exit code. `interruptible` returns a signal that aborts on Ctrl-C and SIGTERM. */
+/** Resolves to the exit code. `interruptible` returns a signal that aborts on Ctrl-C and SIGTERM, as in `main`. */
 export async function runCommandLine(
   { command, given, operands, rest }: CommandLine,
   terminal: Terminal,
-  interruptible: () => AbortSignal,
+  interruptible: (endsItself: boolean) => AbortSignal,
 ): Promise<number> {
   let settings: Settings | null = null;
   let invocation: Invocation | null = null;
@@ -47,7 +47,7 @@ export async function runCommandLine(
     invocation = createInvocation({
       terminal,
       settings,
-      signal: command.handlesSignals === true ? NEVER : interruptible(),
+      signal: command.handlesSignals === true ? NEVER : interruptible(command.endsItself === true),
       rest,
       field: last('field'),
       waitsForApprovals: command.returnsPending !== true,

@@ -7,11 +7,14 @@ import { EXIT } from './errors.ts';
 import { type CommandLine, parseCommandLine } from './program.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Resolves to the exit code. `interruptible` returns the command's abort signal, given the signals to ignore. */
+/**
+ * Resolves to the exit code. `interruptible` returns the command's abort signal, given the signals to ignore, and
+ * whether a second signal must not end the process.
+ */
 export async function main(
   words: readonly string[],
   terminal: Terminal,
-  interruptible: (ignored: readonly NodeJS.Signals[]) => AbortSignal,
+  interruptible: (ignored: readonly NodeJS.Signals[], endsItself: boolean) => AbortSignal,
 ): Promise<number> {
   const ignored = readIgnored(terminal.environment);
   ignore(ignored);
@@ -24,5 +27,5 @@ export async function main(
   }
   if (line === null) return EXIT.OK;
   const { runCommandLine } = await import('./invocation.ts');
-  return runCommandLine(line, terminal, () => interruptible(ignored));
+  return runCommandLine(line, terminal, (endsItself) => interruptible(ignored, endsItself));
 }

@@ -1,4 +1,7 @@
-/** Shows progress on standard error: a bar on a terminal, otherwise a line from time to time. */
+/**
+ * The progress of work that takes long, on standard error: a bar on a terminal, otherwise a line from time to time. A
+ * verification's is asked of the server.
+ */
 import type { Audit } from '../client/audit.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -58,9 +61,11 @@ export async function withVerificationProgress<T>(
   const polling = setInterval(() => {
     audit
       .readProgress({ signal })
-      .then(({ entries_checked, entries_total, rows_checked }) =>
-        rows_checked == null ? progress.show(entries_checked ?? 0, entries_total) : progress.show(rows_checked, null),
-      )
+      .then(({ entries_checked, entries_total, rows_checked }) => {
+        const [done, of] = rows_checked == null ? [entries_checked ?? 0, entries_total] : [rows_checked, null];
+        // WHY checked: a hostile server sends text, which would steer the terminal.
+        if (Number.isSafeInteger(done) && (of === null || Number.isSafeInteger(of))) progress.show(done, of);
+      })
       // Progress is optional; the verification reports real errors.
       .catch(() => undefined);
   }, PROGRESS_INTERVAL_MS);

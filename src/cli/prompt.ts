@@ -7,6 +7,7 @@ import type { FlagValues } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { CONFIRMATION_FLAGS } from './command.ts';
 import { Cancelled, Declined } from './errors.ts';
+import { escapeControls } from './output/cells.ts';
 import { isInteractive, printNotice, type Terminal } from './terminal.ts';
 
 export interface Question {
@@ -34,7 +35,7 @@ export async function askLine(question: Question, text: string): Promise<string>
 
 async function readLine(lines: Interface, { terminal, signal }: Question, text: string): Promise<string> {
   try {
-    return await lines.question(text, { signal });
+    return await lines.question(escapeControls(text), { signal });
   } catch (error) {
     // Here Ctrl-C and Ctrl-D arrive as keys, not as signals.
     if (!(error instanceof Error) || error.name !== 'AbortError') throw error;
@@ -88,7 +89,7 @@ export async function askHidden(question: Question, text: string): Promise<Secre
   };
   stdin.on('data', count);
   lines.on('line', () => more++);
-  stderr.write(`${text}: `);
+  stderr.write(`${escapeControls(text)}: `);
   try {
     const typed = await readLine(lines, question, '');
     // ORDER: echo stays off until input pauses. Otherwise the rest of a paste would be echoed or answer the next

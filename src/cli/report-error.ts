@@ -19,7 +19,7 @@ interface ErrorContext {
   readonly noun: string;
 }
 
-/** Prints the error and returns the exit code. Rethrows unexpected errors, which are bugs. */
+/** Prints the error and returns the exit code. */
 export function reportError(context: ErrorContext, error: unknown, settings: Settings | null): number {
   const { terminal } = context;
   if (error instanceof Declined) {
@@ -49,7 +49,30 @@ export function reportError(context: ErrorContext, error: unknown, settings: Set
     const { path, syscall, code } = error as NodeJS.ErrnoException;
     return printError(terminal, toLine(`${path ?? syscall} cannot be used (${code})`), null, EXIT.ERROR);
   }
-  throw error;
+  return printUnexpected(terminal, error, settings);
+}
+
+/**
+ * WHY for every other error: commands read responses without a check of each field, so another program at the address
+ * causes one just as a bug does, and nobody can read a stack.
+ */
+function printUnexpected(terminal: Terminal, error: unknown, settings: Settings | null): number {
+  const { name, message, stack = '' } = error instanceof Error ? error : new Error(String(error));
+  const what = `${name}: ${message}${ownFrame(stack)}`;
+  if (settings === null) return printError(terminal, toLine(`This is a bug: ${what}`), REPORT, EXIT.ERROR);
+  const { value, source } = settings.address;
+  const hint = `Check what answers at ${value} (from ${source}): leasehold doctor. If it is Leasehold: ${REPORT}`;
+  return printError(terminal, toLine(`A response cannot be read, or this is a bug: ${what}`), hint, EXIT.ERROR);
+}
+
+const REPORT = 'report this line, with the output of leasehold --version and of the server at its start.';
+const ROOT = new URL('../../', import.meta.url).href;
+
+/** The file and the line of ours in which the error arose, in parentheses. */
+function ownFrame(stack: string): string {
+  const files = stack.split(ROOT).slice(1);
+  const [place] = /^[^\s)]+/.exec(files.find((file) => !file.startsWith('node_modules/')) ?? '') ?? [];
+  return place === undefined ? '' : ` (${place.replace(/:\d+$/, '')})`;
 }
 
 function exitCodeOf(error: LeaseholdError): number {

@@ -155,9 +155,14 @@ export class Leasehold {
     throw new LeaseholdError('INVALID_RESPONSE', 'the response is not a backup');
   }
 
-  #askHealth(signal: AbortSignal | undefined) {
+  async #askHealth(signal: AbortSignal | undefined) {
     const spec = { method: 'GET', path: '/api/v1/health', retry: 'never', signal } as const;
-    return this.#api.ask<Health>(spec);
+    const answer = await this.#api.ask<Health>(spec);
+    // WHY checked here: a script reads from the exit code of `status` whether the vault works.
+    if (typeof answer.data.status !== 'string') {
+      throw new LeaseholdError('INVALID_RESPONSE', 'the response is invalid: it has no status');
+    }
+    return answer;
   }
 
   /** Returns the agent's session; logs in when there is no session. */

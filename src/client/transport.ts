@@ -68,7 +68,7 @@ export class Transport {
   }
 
   /**
-   * Resolves to the response. Only `data` is required of it: its fields have the types that our server sends.
+   * Resolves to the response. `data` must be a record with fields, or a list of them, of whatever names and types.
    * @throws LeaseholdError, the signal's reason
    */
   async ask<T>(spec: RequestSpec, caller: AuthProvider): Promise<ApiResponse<T>> {
@@ -215,6 +215,7 @@ function toQuery(query: object): string {
 
 /** WHY no fields are checked: ours have the types of the client, and a program that is not Leasehold has neither. */
 function isRecordOrList(data: unknown): boolean {
-  const isRecord = (one: unknown): boolean => typeof one === 'object' && one !== null && !Array.isArray(one);
+  const isRecord = (one: unknown): boolean =>
+    typeof one === 'object' && one !== null && !Array.isArray(one) && Object.keys(one).length > 0;
   return Array.isArray(data) ? data.every(isRecord) : isRecord(data);
 }

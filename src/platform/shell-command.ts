@@ -15,9 +15,13 @@ export function ownCommand(environment: Readonly<Record<string, string | undefin
     .filter(isLasting)
     .map((directory) => realPathOrNull(join(directory, 'leasehold')))
     .find((found) => found !== null);
-  const own = realPathOrNull(FILE);
+  return first === realPathOrNull(FILE) ? 'leasehold' : ownCommandFile();
+}
+
+/** The path of the CLI: clients of MCP are started elsewhere, with another PATH. */
+export function ownCommandFile(): string {
   // The image of a node contains no CLI: it runs on another machine.
-  return own === null || first === own ? 'leasehold' : FILE;
+  return realPathOrNull(FILE) === null ? 'leasehold' : FILE;
 }
 
 function realPathOrNull(path: string): string | null {

@@ -153,6 +153,8 @@ async function renewOne(
   const remaining = (): number => Date.parse(expires_at) - Date.parse(issued_at) - (performance.now() - startedAt);
   for (;;) {
     const half = remaining() / 2;
+    // WHY: a timer of NaN milliseconds fires at once, and the lease would be renewed without a pause.
+    if (!Number.isFinite(half)) throw new LeaseholdError('INVALID_RESPONSE', 'the lease has no times');
     await sleep(Math.min(Math.max(half, MIN_INTERVAL_MS), MAX_INTERVAL_MS), undefined, { signal });
     try {
       ({ expires_at } = await client.renew(leaseId, { signal }));

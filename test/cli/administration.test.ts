@@ -87,7 +87,9 @@ test('agent add prints the next command and two clients’ configurations, which
   symlinkSync(command, join(bin, 'leasehold'));
   const environment = { PATH: `${join(ROOT, 'node_modules/.bin')}:${bin}:${process.env['PATH']}` };
   const installed = await leasehold(['agent', 'add', 'other'], { environment });
-  assert.match(installed.stderr, /^ {2}claude mcp add leasehold -- leasehold mcp --agent other --address /m);
+  assert.match(installed.stderr, /^ {2}leasehold policy put other --principal agent:other /m);
+  assert.ok(installed.stderr.includes(`  claude mcp add leasehold -- ${command} mcp --agent other --address `));
+  assert.ok(installed.stderr.includes(`  command = "${command}"`));
 });
 
 /** The raw public key, as openssl prints it: the last 32 bytes of its DER. */

@@ -80,6 +80,21 @@ test('a signal of the system is such an abort', async (t) => {
   assert.equal((await stderr).join(''), 'leasehold: Cancelled.\n');
 });
 
+test('a second signal ends every command but a restore, which may be publishing', async (t) => {
+  const home = newHome(t);
+  const asked = new Map<string, boolean>();
+  for (const words of [['restore', 'none'], ['list']]) {
+    await home.leasehold(words, { environment: ENVIRONMENT, onEndsItself: (is) => asked.set(words[0] ?? '', is) });
+  }
+  assert.deepEqual(
+    [...asked],
+    [
+      ['restore', true],
+      ['list', false],
+    ],
+  );
+});
+
 test('a pipe is read to its end, however late it comes', async (t) => {
   const service = await startTestService(t);
   const home = newHome(t, { LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken });

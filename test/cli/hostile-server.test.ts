@@ -4,7 +4,7 @@
  * after a crash, or with a forged address, another listener receives no token, signature or value.
  */
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer as createSocketServer } from 'node:net';
@@ -40,13 +40,41 @@ const inJson = (body: unknown): RequestListener => {
   return (_, answer) => answer.setHeader('content-type', 'application/json').end(JSON.stringify(body));
 };
 
-const READS = ['list', 'policy list', 'policy explain a retrieve b', 'agent list', 'lease list', 'audit list'];
-const CHANGES = ['delete a --yes', 'agent delete a --yes', 'policy delete p --yes'];
-/** Data of another kind than the commands expect. */
-const ANSWERS: readonly [data: unknown, lines: readonly string[]][] = [
-  [[null], READS],
-  [null, [...READS, 'history a', 'policy show p', 'agent show a', 'audit tail', 'audit verify', 'whoami', 'get a']],
-  [{}, [...READS, ...CHANGES]],
+const ESCAPE = '\u001b]0;taken\u0007\u001b[2J';
+
+const LINES = [
+  'agent delete a --yes',
+  'agent list',
+  'agent show a',
+  'approve list',
+  'approve show a',
+  'approve a --yes',
+  'audit checkpoint',
+  'audit list',
+  'audit receipt 1',
+  'audit tail',
+  'audit verify',
+  'delete a --yes',
+  'exposure --agent-name a',
+  'get a --reveal',
+  'history a',
+  'key slot list',
+  'lease list',
+  `lease renew ${randomUUID()}`,
+  `lease show ${randomUUID()}`,
+  'list',
+  'operator list',
+  'operator show a',
+  'panic --yes',
+  'policy delete p --yes',
+  'policy explain a retrieve b',
+  'policy list',
+  'policy show p',
+  'put a -',
+  'status',
+  'target show a',
+  'use a GET https://a.example/',
+  'whoami',
 ];
 
 /** A socket that answers every request with these bytes. */
@@ -101,10 +129,9 @@ const ENDLESS: readonly [line: string, toRow: (at: number, limit: number) => Row
   ['audit list --limit 100', () => ({ ...others, seq: 1 }), /not in order/, 1],
   ['audit list --limit 5000', falling, /the audit log has no last page/, 2],
   ['audit tail', () => ({ ...others, seq: 7 }), /not in order/, 1],
+  ['audit tail', () => others, /not in order/, 1],
   ['audit tail', (at, limit) => (limit === 10 ? falling(at, limit) : { ...others, seq: at + 1 }), /not in order/, 3],
 ];
-
-const ESCAPE = '\u001b]0;taken\u0007\u001b[2J';
 
 /** It issues leases on one path, and rejects every other request, including revocations. */
 const lender = createServer((request, response) => {
@@ -187,12 +214,27 @@ async function kill({ service, dataDir }: Pick<Awaited<ReturnType<typeof started
 }
 
 test('each command reports a response without its data, and exits with 2', async (t) => {
-  for (const [data, lines] of ANSWERS) {
-    const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lie(t, inJson({ data })) });
-    for (const line of lines) {
-      const { code, stdout, stderr } = await home.leasehold(line.split(' '));
-      assert.match(stderr, NO_LEASEHOLD, `${line}: ${JSON.stringify(data)}`);
-      assert.deepEqual([code, stdout], [2, ''], line);
+  const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: await lie(t, inJson({ data: {} })) });
+  for (const line of LINES) {
+    const { code, stdout, stderr } = await home.leasehold(line.split(' '), { input: 'x' });
+    assert.match(stderr, NO_LEASEHOLD, line);
+    assert.deepEqual([code, stdout], [2, ''], line);
+  }
+});
+
+test('fields of other names and types are never a stack, a usage error or a control of the terminal', async (t) => {
+  for (const data of [{ [ESCAPE]: 1 }, [{ name: 1, path: ESCAPE }]]) {
+    const address = await lie(t, inJson({ data }));
+    const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: address });
+    for (const line of LINES) {
+      const { code, stdout, stderr } = await home.leasehold(line.split(' '), { columns: 200, input: 'x' });
+      assert.notEqual(code, 1, line);
+      assert.doesNotMatch(stdout + stderr, /(?!\n)\p{Cc}|\n +at /u, line);
+      if (line !== 'whoami') continue;
+      const problem = 'A response cannot be read, or this is a bug: TypeError: Cannot read properties of undefined';
+      const where = /^ \(reading 'startsWith'\) \(src\/core\/names\.ts:\d+\)\.\n {2}Check what answers at (\S+) /;
+      assert.ok(stderr.startsWith(`leasehold: ${problem}`), stderr);
+      assert.deepEqual([where.exec(stderr.slice(`leasehold: ${problem}`.length))?.[1], code], [address, 2], stderr);
     }
   }
 });

@@ -203,12 +203,16 @@ test('a verification shows how many entries the service has checked', async () =
   const isProgress = ({ path }: { path: string }) => path.endsWith('/progress');
   const { promise: isShown, resolve: endCheck } = Promise.withResolvers<void>();
   between.next({ after: isShown }, ({ path }) => path.endsWith('/verify'));
-  for (let at = 0; at < 9; at++) between.next({ status: 200, body: JSON.stringify({ data: body }) }, isProgress);
+  // A hostile server's text instead of a number is not shown.
+  for (const entries_checked of ['\u001b]0;taken\u0007', 500, 500, 500, 500, 500, 500, 500, 500]) {
+    between.next({ status: 200, body: JSON.stringify({ data: { ...body, entries_checked } }) }, isProgress);
+  }
   const verifying = onTerminal(['audit', 'verify', '--field', 'valid']);
   await verifying.shows(/Verifying {2}█{8}░{22} {2}500 of 2,000/);
   endCheck();
   assert.equal((await verifying.ended).exitCode, 0);
   assert.ok(verifying.screen().endsWith(`${CLEARED}true\n`), verifying.screen());
+  assert.equal(verifying.screen().includes('taken'), false);
 });
 
 test('an export shows how many entries it has written', async () => {

@@ -64,10 +64,12 @@ test('a response without data, without a list or without an end is rejected, and
       await ask().catch((error: unknown) => assert.ok(error instanceof Error));
     }
   }
-  for (const data of [null, 5, {}]) {
+  for (const data of [null, 5, {}, [{}], [null]]) {
     between.next({ status: 200, body: JSON.stringify({ data }) });
     await assert.rejects(vault.policies.list(), { code: 'INVALID_RESPONSE' });
   }
+  between.next({ status: 200, body: '{"data":{"status":1}}' });
+  await assert.rejects(vault.health(), { code: 'INVALID_RESPONSE' });
   between.next({ status: 200, body: `{"data":{"value":"${'x'.repeat(5 * 1024 * 1024)}"}}` });
   await assert.rejects(vault.credentials.retrieve(path), { message: /longer than \d+ bytes/ });
   between.next({ status: 404, body: ' '.repeat(100_000) });

@@ -17,7 +17,7 @@ interface CommandResult {
 }
 
 export interface RunOptions
-  extends Partial<Pick<CommandLine, 'input' | 'columns' | 'signal' | 'onStdout' | 'onStderr'>> {
+  extends Partial<Pick<CommandLine, 'input' | 'columns' | 'signal' | 'onStdout' | 'onStderr' | 'onEndsItself'>> {
   readonly environment?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** Runs `run`, `mcp` and `server` in this process too; programs of `run` get its standard input. */
@@ -63,6 +63,7 @@ export function newHome(scope: Scope, environment: Readonly<Record<string, strin
       signal = null,
       onStdout = null,
       onStderr = null,
+      onEndsItself = null,
     }: RunOptions = {},
   ): CommandLine => ({
     words,
@@ -73,6 +74,7 @@ export function newHome(scope: Scope, environment: Readonly<Record<string, strin
     signal,
     onStdout,
     onStderr,
+    onEndsItself,
   });
   return {
     path,

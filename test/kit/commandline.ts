@@ -4,7 +4,6 @@
  */
 
 import { PassThrough, Readable, Writable } from 'node:stream';
-import { inspect } from 'node:util';
 import { main } from '../../src/cli/main.ts';
 import { challengeService } from '../../src/server/announcement.ts';
 
@@ -27,6 +26,8 @@ export interface CommandLine {
   readonly onStdout: ((text: string) => void) | null;
   /** The same for standard error. */
   readonly onStderr: ((text: string) => void) | null;
+  /** Gets what the command asks of a second signal: whether it leaves the process alone. Only in this process. */
+  readonly onEndsItself: ((endsItself: boolean) => void) | null;
 }
 
 export function needsProcess(words: readonly string[]): boolean {
@@ -53,11 +54,11 @@ export async function runInProcess({ words, input, columns, environment, cwd, si
       umask: callersUmask,
       challengeService: challenge,
     };
-    const code = await main(words, terminal, () => signal ?? new AbortController().signal);
+    const code = await main(words, terminal, (_, endsItself) => {
+      printing.onEndsItself?.(endsItself);
+      return signal ?? new AbortController().signal;
+    });
     return { code, signal: null, stdout: stdout.text(), stderr: stderr.text() };
-  } catch (error) {
-    // As Node reports an uncaught exception.
-    return { code: 1, signal: null, stdout: stdout.text(), stderr: `${stderr.text()}${inspect(error)}\n` };
   } finally {
     running -= 1;
     if (running === 0) process.umask(callersUmask);

@@ -13,7 +13,7 @@ import type { CredentialPath } from '../../src/core/path.ts';
 import { parseBindings } from '../../src/run/env-bindings.ts';
 import { run } from '../../src/run/run.ts';
 import { parseUses, type UseBinding } from '../../src/run/use-bindings.ts';
-import { type UseLeaseClient, useVariables } from '../../src/run/use-leases.ts';
+import { keepRenewed, type UseLeaseClient, useVariables } from '../../src/run/use-leases.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { until } from '../kit/log-receivers.ts';
 
@@ -148,4 +148,15 @@ test('use leases are renewed while the program runs, a rejection is reported, an
   assert.deepEqual(said, ['bad: the use lease was not renewed: Access denied']);
   assert.deepEqual([renewals.get('bad'), renewals.get('fixed')], [2, undefined]);
   assert.deepEqual(revoked.toSorted(), ['bad', 'fixed', 'good']);
+});
+
+test('a lease without times is reported once, and never renewed without a pause', async () => {
+  const said: string[] = [];
+  const times = { issued_at: '2026-01-01T00:00:00.000Z' } as Awaited<ReturnType<UseLeaseClient['read']>>;
+  const client = {
+    read: async () => times,
+    renew: async () => assert.fail('it was renewed'),
+  };
+  await keepRenewed(client, [{ leaseId: 'id', path: PATH }], new AbortController().signal, (line) => said.push(line));
+  assert.deepEqual(said, [`${PATH}: the use lease was not renewed: the lease has no times`]);
 });

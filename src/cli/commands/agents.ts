@@ -5,7 +5,7 @@ import { parseAgentName } from '../../core/names.ts';
 import { MAX_GRACE_SECONDS } from '../../core/operations/agents.ts';
 import { parseDuration, parsed, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { ownCommand, quoteWord } from '../../platform/shell-command.ts';
+import { ownCommand, ownCommandFile, quoteWord } from '../../platform/shell-command.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
@@ -71,19 +71,19 @@ const add = defineCommand({
 });
 
 function printNextSteps({ terminal, settings }: Invocation, name: string, keyFlags: readonly string[]): void {
-  const command = ownCommand(terminal.environment);
+  const file = ownCommandFile();
   const mcp = ['mcp', '--agent', name, ...keyFlags, ...connectionFlags(settings)];
   const grant = ['policy', 'put', name, '--principal', `agent:${name}`, '--resource', 'openai/key', '--action', 'use'];
   const toLine = (words: readonly string[]): string => `  ${words.map(quoteWord).join(' ')}`;
   const lines = [
     '',
     'Next: let it use a credential, such as openai/key:',
-    toLine([command, ...grant]),
+    toLine([ownCommand(terminal.environment), ...grant]),
     'Claude Code:',
-    toLine(['claude', 'mcp', 'add', 'leasehold', '--', command, ...mcp]),
+    toLine(['claude', 'mcp', 'add', 'leasehold', '--', file, ...mcp]),
     'Codex, in ~/.codex/config.toml:',
     '  [mcp_servers.leasehold]',
-    `  command = ${JSON.stringify(command)}`,
+    `  command = ${JSON.stringify(file)}`,
     `  args = [${mcp.map((word) => JSON.stringify(word)).join(', ')}]`,
   ];
   for (const line of lines) printNotice(terminal, line);

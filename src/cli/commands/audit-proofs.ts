@@ -14,9 +14,10 @@ import { errnoSuffix, StartupError, UsageError } from '../../platform/errors.ts'
 import { publishNewFile, temporaryPath, writeNewFile, writeNewPrivateFile } from '../../platform/private-files.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import { inputName, readTextInput } from '../input.ts';
+import { escapeLines } from '../output/cells.ts';
 import { startProgress } from '../progress.ts';
 import { confirmDestructive } from '../prompt.ts';
-import { printNotice } from '../terminal.ts';
+import { printNotice, type Terminal } from '../terminal.ts';
 
 const checkpoint = defineCommand({
   name: 'audit checkpoint',
@@ -42,10 +43,15 @@ const checkpoint = defineCommand({
     if (file !== null && existsSync(file)) throw alreadyExists(file);
     const { note, verifier_key: key } = await connect().audit.readCheckpoint({ signal });
     const found = wantsKey ? `${key}\n` : note;
-    if (file === null) terminal.stdout.write(found);
+    if (file === null) printEvidence(terminal, found);
     else writeEvidence(file, found);
   },
 });
+
+/** A pipe receives every byte, a terminal no control characters. */
+function printEvidence({ stdout }: Terminal, content: string): void {
+  stdout.write(stdout.isTTY === true ? escapeLines(content) : content);
+}
 
 /** @throws UsageError if the file exists or cannot be written */
 function writeEvidence(file: string, content: string): void {
@@ -66,7 +72,7 @@ const receipt = defineCommand({
   async run({ connect, terminal, signal }, _flags, given) {
     if (!/^[1-9][0-9]{0,14}$/.test(given)) throw new UsageError('SEQ must be the number of an entry, 1 or more');
     const { receipt: proof } = await connect().audit.proveEntry(Number(given), { signal });
-    terminal.stdout.write(proof);
+    printEvidence(terminal, proof);
   },
 });
 

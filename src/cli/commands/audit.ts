@@ -136,7 +136,8 @@ function toLine(cells: readonly string[]): string {
 function assertIncreasing(entries: readonly AuditEntry[], after = 0): void {
   let last = after;
   for (const { seq } of entries) {
-    if (seq <= last) throw new LeaseholdError('INVALID_RESPONSE', 'the audit entries are not in order');
+    // WHY not <=: a missing number would pass, and the log would have no end.
+    if (!(seq > last)) throw new LeaseholdError('INVALID_RESPONSE', 'the audit entries are not in order');
     last = seq;
   }
 }

@@ -8,6 +8,7 @@ import { toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { ensurePrivateDir, writePrivateFile } from '../../platform/private-files.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
+import { escapeControls } from '../output/cells.ts';
 import { userFilePath } from '../settings/files.ts';
 import { userDirsOf } from '../settings/resolve.ts';
 import { printNotice, type Terminal } from '../terminal.ts';
@@ -40,7 +41,7 @@ export const consoleCommand: Command = defineCommand({
       printNotice(terminal, `The browser opens ${url}. If it does not, run leasehold console --no-open.`);
       return;
     }
-    terminal.stdout.write(`${link}\n`);
+    terminal.stdout.write(`${escapeControls(link)}\n`);
   },
 });
 

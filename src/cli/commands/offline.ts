@@ -58,6 +58,7 @@ const restoreBackup = defineCommand({
     'accept-damage': toggle('restore a backup whose chain, rows or values do not verify, as it is'),
   },
   isLocal: true,
+  endsItself: true,
   async run(invocation, flags, file) {
     const { terminal, signal, output } = invocation;
     const say = (line: string): void => printNotice(terminal, line);

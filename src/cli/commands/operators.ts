@@ -102,7 +102,7 @@ async function printInvitation(invocation: Invocation, name: string): Promise<vo
   const { code, expires_at } = await invocation.connect().operators.invite(name, { signal });
   const link = consoleUrl(settings.address.value, `enrol#${code}`);
   printNotice(terminal, `Give this link to ${name} alone; it registers one passkey until ${expires_at}:`);
-  terminal.stderr.write(`${link}\n`);
+  printNotice(terminal, link);
 }
 
 const invite = defineCommand({

@@ -66,7 +66,7 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
       if (records.length > 0 || !isForPeople) return print(records, columns);
       if (nothing !== null) printNotice(terminal, nothing);
     },
-    text: (text) => write(`${text}\n`),
+    text: (text) => write(`${toTerminal(text)}\n`),
     jsonLine: (record) => write(`${toTerminal(JSON.stringify(record))}\n`),
     variable: (name, value) => write(variableLine(name, value, stdout.isTTY === true)),
   };

@@ -1,7 +1,7 @@
 /** Formats records as tables. Without a terminal width nothing is truncated. */
 import { styleText } from 'node:util';
 import { Help } from 'commander';
-import { type Printable, toCell } from './cells.ts';
+import { escapeControls, type Printable, toCell } from './cells.ts';
 
 interface TableStyle {
   readonly isColoured: boolean;
@@ -26,10 +26,12 @@ const heading = (text: string, { isColoured }: TableStyle): string => (isColoure
 export const toHeading = (column: string): string => column.replaceAll('_', ' ').toUpperCase();
 
 function toFields(record: Printable, columns: readonly string[], style: TableStyle): string {
-  const longest = Math.max(...columns.map(({ length }) => length));
-  const toLine = (column: string): string => {
+  // The names of a response's fields are text of the server too.
+  const labels = columns.map(escapeControls);
+  const longest = Math.max(...labels.map(({ length }) => length));
+  const toLine = (column: string, at: number): string => {
     const text = wrap(toCell(record[column]), longest + GAP.length, style);
-    return `${heading(column.padEnd(longest), style)}${GAP}${text}\n`;
+    return `${heading((labels[at] ?? '').padEnd(longest), style)}${GAP}${text}\n`;
   };
   return columns.map(toLine).join('');
 }
