@@ -46,23 +46,39 @@ export const EARLY_ON_POSTGRES: readonly string[] = ['test/spec/matrix.test.ts']
  * The tests that `npm run test:all` runs on PostgreSQL although their directory runs once: they filter, count or page
  * in SQL, edit rows, or have several nodes there.
  */
+const LATER_IN_SPEC = [
+  'altered-log-and-rows',
+  'audit',
+  'credentials',
+  'entity-tags',
+  'exposure',
+  'idempotency',
+  'leases',
+  'lists',
+  'operator-time',
+  'overview',
+  'recorded-states',
+  'restored-rows',
+  'unrecorded',
+  'verification',
+];
+const LATER_IN_VAULT = [
+  'checkpoints',
+  'counts',
+  'exposure-model',
+  'foreign-entries.long',
+  'idempotency',
+  'integrity',
+  'key-rotation',
+  'panic',
+  'search',
+  'sessions',
+  'tree',
+  'verification-ranges.long',
+];
 const LATER_ON_POSTGRES: readonly string[] = [
-  ...['altered-log-and-rows', 'audit', 'credentials', 'entity-tags', 'exposure', 'idempotency', 'leases', 'lists'].map(
-    (name) => `test/spec/${name}.test.ts`,
-  ),
-  ...['operator-time', 'overview', 'recorded-states', 'restored-rows', 'unrecorded', 'verification'].map(
-    (name) => `test/spec/${name}.test.ts`,
-  ),
-  ...[
-    'checkpoints',
-    'counts',
-    'exposure-model',
-    'foreign-entries.long',
-    'idempotency',
-    'integrity',
-    'key-rotation',
-  ].map((name) => `test/vault/${name}.test.ts`),
-  ...['panic', 'search', 'sessions', 'tree', 'verification-ranges.long'].map((name) => `test/vault/${name}.test.ts`),
+  ...LATER_IN_SPEC.map((name) => `test/spec/${name}.test.ts`),
+  ...LATER_IN_VAULT.map((name) => `test/vault/${name}.test.ts`),
 ];
 
 /** Tests that take long, such as packaging and pages. Only `npm run test:all` runs them. */

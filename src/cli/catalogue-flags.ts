@@ -5,7 +5,9 @@ import { nearest } from '../core/operator-text.ts';
 import type { TargetFields } from '../core/target.ts';
 import { parsed } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
+import { wrap } from './output/table.ts';
 
+const LIST_WIDTH = 100;
 const USABLE: readonly string[] = SERVICES.filter(({ unsupported }) => unsupported === null).map(({ name }) => name);
 
 export const SERVICE = parsed(
@@ -20,7 +22,8 @@ function toService(given: string, field: string): ServiceDefinition {
   if (found === undefined) {
     const near = nearest(given.toLowerCase(), USABLE);
     const hint = near === null ? '' : `; did you mean ${near}?`;
-    throw new UsageError(`${field}: unknown service${hint}\n  ${USABLE.join(', ')}`, OTHER_SERVICE);
+    const names = wrap(USABLE.join(', '), 2, { width: LIST_WIDTH });
+    throw new UsageError(`${field}: unknown service${hint}\n  ${names}`, OTHER_SERVICE);
   }
   if (found.unsupported !== null) throw new UsageError(`${field}: ${given} cannot be used yet: ${found.unsupported}`);
   return found;

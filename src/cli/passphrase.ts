@@ -1,4 +1,4 @@
-/** Reads passphrases and other secrets from files and from prompts. */
+/** Reads passphrases and other secrets from files and from prompts, and derives what they prove to a key slot. */
 import { resolve } from 'node:path';
 import { assertStrong, parsePassphrase } from '../backup/keys.ts';
 import type { Secret } from '../core/credential.ts';

@@ -43,7 +43,7 @@ export class Approvals {
     return (await this.#api.ask<ListedApproval>(spec)).data;
   }
 
-  /** Also ends what an approval still allows. */
+  /** Ends what an approval still allows, too. */
   async withdraw(approvalId: string, options: CallOptions = {}): Promise<void> {
     return this.#api.remove(addressOf(approvalId), options, 'id');
   }

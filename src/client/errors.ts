@@ -30,9 +30,9 @@ export class LeaseholdError extends Error {
   /** Identifies the request in the service's log and in the audit log. */
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
-  /** Of the codes about an approval. */
+  /** Set with the codes about an approval. */
   readonly approvalId: string | null;
-  /** With BAD_OPTIONS: the invalid option, if it is a single one. */
+  /** Set with BAD_OPTIONS: the invalid option, if it is a single one. */
   readonly option: string | null;
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {

@@ -1,4 +1,4 @@
-/** Calls on exposures, for the administrator. SOURCE: docs/decisions.md, "Exposure". */
+/** Calls on exposures, for operators and the administrator, and the panic. SOURCE: docs/decisions.md, "Exposure". */
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegments } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
 import type { CredentialExposure, ExposureFilter, Held, Page, Panicked, PanicRequest } from './types.ts';

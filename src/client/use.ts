@@ -28,7 +28,7 @@ import type {
 
 /** Longer than the service waits for the head of an upstream's response. */
 export const USE_TIMEOUT_MS = 660_000;
-/** Of the upstream's response. The service cuts the rest. */
+/** The body of the upstream's response; the server truncates the rest. */
 export const MAX_USE_BODY_BYTES = 2 * 1024 * 1024;
 /** No response is longer, however JSON escapes the body. */
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;

@@ -11,13 +11,17 @@ export function escapeInvisible(text: string, toEscape: (character: string) => s
   return text.replaceAll(INVISIBLE, (character) => toEscape(character));
 }
 
-/** The known word that differs by at most two letters, or null. */
+/** Of the letters of the longer word: `rm` is no misspelt `run`. */
+const MAX_CHANGED_SHARE = 0.6;
+
+/** The known word that differs by at most two letters, and has most of them in common; or null. */
 export function nearest(word: string, known: readonly string[]): string | null {
   let best: string | null = null;
   let least = 3;
   for (const each of known) {
     const changes = distance(word, each);
-    if (changes < least) [best, least] = [each, changes];
+    const isAlike = changes < MAX_CHANGED_SHARE * Math.max(word.length, each.length);
+    if (isAlike && changes < least) [best, least] = [each, changes];
   }
   return best;
 }

@@ -89,7 +89,7 @@ function helpOf({ help, isRepeatable }: Flag): string {
   return isRepeatable === true ? `${help}; repeatable` : help;
 }
 
-/** In place of commander's error, which contains what was given. `called` is null before the name of a subcommand. */
+/** Replaces commander's error, which contains what was given. `called` is null before the name of a subcommand. */
 export function toUsageError(called: Called | null, { code, message }: CommanderError): UsageError {
   const [, quoted = ''] = /'([^']*)'/.exec(message) ?? [];
   const [flag = ''] = /--?[a-z][\w-]*/i.exec(quoted) ?? [];

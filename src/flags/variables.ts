@@ -34,7 +34,7 @@ export function rejectUnknownVariables(environment: Environment, flags: Flags): 
   }
 }
 
-/** Without `--` npm takes a flag as its own option, and the program would use the default. @throws UsageError */
+/** WHY: npm takes a flag without `--` as its own option, and the program would use the default. @throws UsageError */
 export function rejectFlagsKeptByNpm(
   flags: Readonly<Record<string, unknown>>,
   environment: Environment,

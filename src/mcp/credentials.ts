@@ -76,7 +76,7 @@ interface Found {
   readonly isTruncated: boolean;
 }
 
-/** Without `serverUrl`, programs cannot reach the server over HTTP, and there are no base URLs. */
+/** `serverUrl` is null where programs cannot reach the server over HTTP: then there are no base URLs. */
 export function listCredentials(
   client: Leasehold,
   acting: ActingAgent,

@@ -111,7 +111,7 @@ interface Use {
 const UNKNOWN_OUTCOME =
   'The request may have reached the upstream: before you repeat one that changes something, check whether it took effect.';
 
-/** By the class of the failure. SOURCE: docs/api.md, "Brokered use". */
+/** Keyed by the class of the failure. SOURCE: docs/api.md, "Brokered use". */
 const FAILURE_ADVICE: ReadonlyMap<string, string> = new Map([
   ['value', 'Nothing was sent: the value must be 4 bytes to 4 KiB, and visible ASCII where it is placed in a header.'],
   ['dns', 'The host of the URL has no address: check its name.'],

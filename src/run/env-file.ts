@@ -21,7 +21,7 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', '
 export interface Assignment {
   readonly name: string;
   readonly value: Secret;
-  /** From 1. */
+  /** The first one is 1. */
   readonly line: number;
   /** Bytes from the start of the file: the value with its quotes; the end is not part of it. */
   readonly valueSpan: readonly [from: number, to: number];

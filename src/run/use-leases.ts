@@ -33,7 +33,7 @@ export interface UseLeaseClient extends LeaseClient {
   renew(leaseId: string, options: { readonly signal: AbortSignal }): Promise<LeaseTimes>;
 }
 
-/** By the service's clock. */
+/** Times of the server's clock. */
 interface LeaseTimes {
   readonly issued_at: string;
   readonly expires_at: string;

@@ -115,6 +115,16 @@ test('CSV of Bitwarden: folders and custom fields', async () => {
   ]);
 });
 
+test("1Password's zip is refused with a hint at its CSV, by its name and by its bytes", () => {
+  for (const [bytes, name] of [
+    ['PK\u0003\u0004', 'data'],
+    ['', 'x.1PUX'],
+  ] as const) {
+    const refused = { name: 'UsageError', message: `${name}: zip files, such as the .1pux of 1Password, are not read` };
+    assert.throws(() => formatOf(Buffer.from(bytes), name), refused);
+  }
+});
+
 test('invalid CSV is rejected and never quoted', async () => {
   const cases: readonly [text: string, rule: RegExp][] = [
     ['a,b\n1,2\n', /unknown columns/],

@@ -40,6 +40,7 @@ test('the help of a command reads few files, and of the commands only its own', 
 });
 
 const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
+  [['rm'], /^leasehold: unknown command\.\n/],
   [['gett'], /^leasehold: unknown command; did you mean `get`\?\n {2}To list all commands: leasehold --help/],
   [['xyzzy'], /^leasehold: unknown command\.\n/],
   [
@@ -185,7 +186,7 @@ test('errors never repeat arguments that may be values', async (t) => {
 
 test('bash offers every command, and the flags of each command, and nothing in place of a file', async (t) => {
   const { stdout: script } = await newHome(t).leasehold(['completion', 'bash']);
-  const lines = ['', 'pol', 'policy ', 'policy put x --', 'get --f', 'put a @', 'run -- '];
+  const lines = ['', 'pol', 'policy ', 'policy put x --', 'get --f', 'put a @', 'run -- ', '--ag', 'completion '];
   const commands = await Promise.all(ENTRIES.map((entry) => entry.load()));
   const flagged = commands.filter(({ takesAllWords }) => takesAllWords !== true);
   const asked = [...lines, ...flagged.map(({ name }) => `${name} --`)];
@@ -198,12 +199,13 @@ test('bash offers every command, and the flags of each command, and nothing in p
     .trimEnd()
     .split('\n')
     .map((line) => line.split(' '));
-  const [first = [], begun, verbs, , filtered, file, afterDashes] = offers;
+  const [first = [], begun, verbs, , filtered, file, afterDashes, before, shells] = offers;
   assert.deepEqual(first.toSorted(), [...new Set(ENTRIES.map(({ name }) => name.split(' ')[0]))].toSorted());
   assert.deepEqual(begun, ['policy']);
   assert.ok(verbs?.includes('put') && verbs.includes('apply'));
   assert.deepEqual(filtered, ['--field']);
   assert.deepEqual([file, afterDashes], [[''], ['']]);
+  assert.deepEqual([before, shells], [['--agent'], ['bash', 'zsh', 'fish']]);
   for (const [at, command] of flagged.entries()) {
     assert.deepEqual(
       offers[lines.length + at],

@@ -102,9 +102,10 @@ test('an invalid settings file is rejected', async (t) => {
   }
 });
 
-test('empty and contradictory variables are usage errors', async (t) => {
+test('empty, wrong and contradictory variables are usage errors', async (t) => {
   const home = newHome(t);
   assert.match(await told(home, [], { LEASEHOLD_ADDR: '' }), /LEASEHOLD_ADDR is empty/);
+  assert.match(await told(home, [], { LEASEHOLD_INSECURE_HTTP: 'maybe' }), /must be 1, 0, true or false/);
   const both = { LEASEHOLD_TOKEN: 'lha_0123456789abcdef', LEASEHOLD_AGENT: 'bot' };
   assert.match(await told(home, [], both), /LEASEHOLD_TOKEN and LEASEHOLD_AGENT are both set/);
   assert.match(await told(home, ['--agent', 'bot'], both), /^identity: agent bot, from --agent$/m);

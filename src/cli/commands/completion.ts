@@ -1,4 +1,6 @@
 /** `leasehold completion`: prints a script that completes the commands and flags of the table. */
+import { CLIENT_FLAGS } from '../../flags/client-flags.ts';
+import type { Flags } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { type Command, defineCommand, type Entry, flagsOf } from '../command.ts';
 
@@ -35,7 +37,9 @@ async function readPositions(entries: readonly Entry[]): Promise<Position[]> {
   const names = new Set(entries.flatMap(({ name }) => name.split(' ').map((_, at, all) => all.slice(0, at).join(' '))));
   return [...names.union(commands)].map((name) => {
     const command = commands.get(name);
-    const flags = command === undefined || command.takesAllWords === true ? {} : flagsOf(command);
+    // The flags of the client may precede the name of a subcommand.
+    const parentFlags: Flags = name === '' ? CLIENT_FLAGS : {};
+    const flags = command === undefined || command.takesAllWords === true ? parentFlags : flagsOf(command);
     return {
       name,
       words: wordsAfter(name, entries),
@@ -45,6 +49,7 @@ async function readPositions(entries: readonly Entry[]): Promise<Position[]> {
 }
 
 function wordsAfter(name: string, entries: readonly Entry[]): Position['words'] {
+  if (name === 'completion') return SHELLS.map((word) => ({ word, summary: '' }));
   const before = name === '' ? '' : `${name} `;
   const words = new Map<string, string>();
   for (const { name: each, summary } of entries) {

@@ -1,4 +1,4 @@
-/** The commands `policy list`, `policy show` and `policy delete`. */
+/** The subcommands of `policy`: `list`, `show`, `delete` and `apply` here, the others imported. */
 import { toPolicy } from '../../client/policy-drafts.ts';
 import { parsePolicyName } from '../../core/names.ts';
 import { toggle } from '../../flags/flag.ts';

@@ -106,8 +106,14 @@ const flagsOfFields = (prefix: string, flags: Readonly<Record<string, string>>):
 
 /** The flags by the fields that messages name. */
 const FLAG_OF: ReadonlyMap<string, string> = new Map([
-  ...flagsOfFields('', { principal: 'principal', resources: 'resource', actions: 'action', max_ttl: 'max-ttl' }),
-  ...flagsOfFields('', { limits: 'uses-per-hour', approval: 'approval' }),
+  ...flagsOfFields('', {
+    principal: 'principal',
+    resources: 'resource',
+    actions: 'action',
+    max_ttl: 'max-ttl',
+    limits: 'uses-per-hour',
+    approval: 'approval',
+  }),
   ...flagsOfFields('limits.', LIMIT_FLAGS),
   ...flagsOfFields('approval.', APPROVAL_FLAGS),
 ]);

@@ -1,5 +1,4 @@
-/** The commands `target show` and `target delete`. */
-
+/** The subcommands of `target`, and how targets are shown. */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { CredentialTargets, PutTargetsRequest } from '../../client/types.ts';
 import { ApiError } from '../../core/errors.ts';

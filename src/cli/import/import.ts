@@ -136,10 +136,20 @@ const columnsOf = (column: Column): readonly string[] => ['path', column, 'type'
 function toRecords({ rows, skipped }: ImportPlan, column: Column) {
   return [
     ...rows.map(({ path, state, draft: { type }, service, from, reason }) => ({
-      ...{ path, [column]: state, type, service: service?.name ?? null, from, reason },
+      path,
+      [column]: state,
+      type,
+      service: service?.name ?? null,
+      from,
+      reason,
     })),
     ...skipped.map(({ where, reason }) => ({
-      ...{ path: null, [column]: 'skipped', type: null, service: null, from: where, reason },
+      path: null,
+      [column]: 'skipped',
+      type: null,
+      service: null,
+      from: where,
+      reason,
     })),
   ];
 }

@@ -1,6 +1,7 @@
 /** Chooses the reader of a file by --from, or by its name and its first bytes; reads the secrets of .env files. */
 import { isSecretField } from '../../masking/secret-names.ts';
 import { holdsSecret } from '../../masking/secret-patterns.ts';
+import { UsageError } from '../../platform/errors.ts';
 import { parseEnvFile } from '../../run/env-file.ts';
 import { isReference } from '../../run/references.ts';
 import { decodeUtf8 } from '../input.ts';
@@ -8,8 +9,20 @@ import { type ImportSource, Reader, type SourceFormat, typeByName } from './item
 
 const SNIFFED_BYTES = 4096;
 
-/** `name` is the name of the file. A Bitwarden export begins with its member `encrypted`. */
+/** SOURCE: PKWARE, APPNOTE.TXT, 4.3.7. */
+const ZIP_SIGNATURE = Buffer.from('PK\u0003\u0004');
+
+/**
+ * `name` is the name of the file. A Bitwarden export begins with its member `encrypted`. @throws UsageError for a zip
+ * file
+ */
 export function formatOf(bytes: Uint8Array, name: string): SourceFormat {
+  if (/\.1pux$/i.test(name) || ZIP_SIGNATURE.equals(bytes.subarray(0, ZIP_SIGNATURE.length))) {
+    throw new UsageError(
+      `${name}: zip files, such as the .1pux of 1Password, are not read`,
+      'In 1Password, export as CSV and use --from csv; or write a file with op item get --format json.',
+    );
+  }
   if (/\.csv$/i.test(name)) return 'csv';
   const beginning = new TextDecoder().decode(bytes.subarray(0, SNIFFED_BYTES)).trimStart();
   if (!beginning.startsWith('{') && !/\.json$/i.test(name)) return 'env';

@@ -84,7 +84,7 @@ async function setService({ targets }: ImportTarget, row: ImportRow): Promise<Pi
     const later = `leasehold target put ${quoteWord(path)} --service ${service.name}`;
     return {
       service: null,
-      reason: `its service was not set: ${reasonOf(error)}; set it as an administrator: ${later}`,
+      reason: `its service was not set: ${reasonOf(error)}; a caller with store and list on the path can set it: ${later}`,
     };
   }
 }

@@ -64,7 +64,7 @@ function toShortCell(value: unknown): string {
 }
 
 /** Wraps text that begins at a column of the terminal at its spaces; a longer word stays whole. */
-function wrap(text: string, column: number, { width }: TableStyle): string {
+export function wrap(text: string, column: number, { width }: Pick<TableStyle, 'width'>): string {
   const room = (width ?? Infinity) - column;
   if (text.length <= room) return text;
   const help = Object.assign(new Help(), { minWidthToWrap: 1 });

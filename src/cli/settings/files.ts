@@ -1,6 +1,6 @@
 /**
- * Reads settings files: a project's `leasehold.toml`, which is committed and contains no secrets, and the user's own
- * file. Unknown fields are errors.
+ * Reads where settings are kept: a project's `leasehold.toml`, which is committed and contains no secrets, the user's
+ * own file, variables, and the files of a data directory. Unknown fields are errors.
  */
 import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';

@@ -2,6 +2,7 @@
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { CLIENT_FLAGS, FORMATS } from '../../flags/client-flags.ts';
+import { readFlags } from '../../flags/command-line.ts';
 import { parseDuration } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import type { Format } from '../output/cells.ts';
@@ -24,6 +25,7 @@ import type { OwnService, Precedence, Setting, Settings } from './settings.ts';
 
 const DEFAULT_ADDRESS = 'http://127.0.0.1:7700';
 const DEFAULT_TIMEOUT_SECONDS = 30;
+const SWITCHES = { 'insecure-http': CLIENT_FLAGS['insecure-http'] } as const;
 
 export function userDirsOf({ environment, workingDirectory }: Terminal): UserDirs {
   return { environment, workingDirectory, home: environment['HOME'] || homedir() };
@@ -67,7 +69,8 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
     .filter(({ settings }) => !isForAnotherAddress(settings, address.value))
     .map(({ settings, source, level }): Source => [settings.ca_file, `${source}, ca_file`, level]);
   const caFile = choose('ca-file', caFiles);
-  const insecure = flag('insecure-http') ?? readVariable(userDirs, 'LEASEHOLD_INSECURE_HTTP');
+  const switches = new Map(flag('insecure-http') === null ? [] : [['insecure-http', ['true']]]);
+  const { 'insecure-http': allowsInsecureHttp } = readFlags(SWITCHES, switches, terminal.environment);
   const identity = findIdentity({ flag, userDirs, layers, address, dataDir: dataDir.value, serviceAddress: own, warn });
   return {
     address,
@@ -77,7 +80,7 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
     ownService: findOwnService(address, identity, dataDir.value, own, terminal),
     format: convert(choose('output', formats), toFormat),
     timeoutSeconds: convert(choose('timeout', timeouts), toSeconds),
-    allowsInsecureHttp: insecure === 'true' || insecure === '1',
+    allowsInsecureHttp,
     skippedFile,
     profile,
     runs: runsOf(files),
