@@ -341,8 +341,9 @@ for (const { method, path, who } of ROUTES) {
         const admitted: number | undefined =
           isPublic && !(takesSession && caller !== 'nobody') ? row.statuses.get('admin') : 401;
         const status: number | undefined = row.statuses.get(caller) ?? admitted;
-        // It is rejected before anything of the request but its route and token is read.
-        const isUnread = status === 401 || (status === 403 && who === 'admin');
+        // It is rejected before anything of the request but its route and token is read. An operator's role may depend
+        // on the body.
+        const isUnread = status === 401 || (status === 403 && who === 'admin' && !caller.startsWith('operator:'));
         // A read and a call that is rejected leave the object of its path for the next caller.
         parameter ??= (await setup.parameter?.()) ?? '';
         const target = path.replace(/\{\w+\}(?:\/passkeys\/\{id\})?/, parameter) + query;

@@ -29,7 +29,7 @@ const newBody = (name: string, roles: readonly string[] = ['viewer']) => ({
   public_key: newOperatorKey().publicKey,
 });
 const statusOf = async (answer: Promise<{ status: number }>) => (await answer).status;
-const retrieve = (operator: TestOperator, path = 'team/key') => operator.get(`${CREDENTIALS}/${path}`);
+const retrieve = ({ get }: Pick<TestOperator, 'get'>, path = 'team/key') => get(`${CREDENTIALS}/${path}`);
 
 test('a viewer and an approver see everything but values, whatever policies grant them', async () => {
   for (const role of ['viewer', 'approver']) {
@@ -43,6 +43,26 @@ test('a viewer and an approver see everything but values, whatever policies gran
     assertRejected(await operator.post('/api/v1/agents', { name: newName() }), 'ACCESS_DENIED');
     assertRejected(await operator.post(OPERATORS, newBody(newName())), 'ACCESS_DENIED');
   }
+});
+
+test('an editor touches only credentials that policies grant it, and ends what one agent holds, not all', async () => {
+  const editor = await addOperator(service, newName(), ['editor'], { 'team/*': ['store'] });
+  const agent = await service.agent(newName(), { 'team/*': ['retrieve'] });
+  const { agent_name } = (await agent.get('/auth/session')).body.data;
+  const targets = { service: 'openai' };
+  assert.equal(await statusOf(editor.post(CREDENTIALS, { path: 'team/mine', value: 'v' })), 201);
+  assert.equal(await statusOf(editor.put('/api/v1/targets/team/mine', targets)), 200);
+  assertRejected(await editor.post(CREDENTIALS, { path: 'other/mine', value: 'v' }), 'ACCESS_DENIED');
+  assertRejected(await editor.put('/api/v1/targets/other/key', targets), 'ACCESS_DENIED');
+  for (const path of ['team/mine', 'other/key', 'other/none'])
+    assertRejected(await editor.delete(`${CREDENTIALS}/${path}`), 'ACCESS_DENIED');
+
+  const viewer = await addOperator(service, newName(), ['viewer']);
+  assertRejected(await viewer.post('/api/v1/panic', { agent: agent_name }), 'ACCESS_DENIED');
+  assertRejected(await editor.post('/api/v1/panic', {}), 'ACCESS_DENIED');
+  assert.equal((await retrieve(agent)).status, 200);
+  assert.equal(await statusOf(editor.post('/api/v1/panic', { agent: agent_name })), 200);
+  assertRejected(await retrieve(agent), 'UNAUTHENTICATED');
 });
 
 test('roles are a set in a fixed order, and a change holds from the next request on', async () => {

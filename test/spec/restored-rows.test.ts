@@ -77,7 +77,10 @@ async function prepareAll(attempts: readonly Attempt[], service: TestService, cl
   return { tokens, edit, problems: sorted(problems) };
 }
 
-for (let round = 0; round < scaled(1, ATTACKS.length); round++) {
+/** Rounds 0 and 2 put back an earlier row of each kind, and change or delete one of each. */
+const ROUNDS = ATTACKS.map((_, round) => round).filter((round) => round % scaled(2, 1) === 0);
+
+for (const round of ROUNDS) {
   const attempts = attemptsOf(round);
 
   test(`rows that were edited while stopped grant nothing; start and verification name them (${round})`, async (t) => {

@@ -12,6 +12,7 @@ import { readNewestState } from '../../src/store/recorded-states.ts';
 import { readSession as readStoredSession } from '../../src/store/vault-metadata.ts';
 import { deregisterAgent } from '../../src/vault/agents.ts';
 import { issueChallenge, login } from '../../src/vault/sessions.ts';
+import { executeSql } from '../kit/direct-db.ts';
 import { as, enrol, logIn, newAgentKey, toName, unchecked } from './agents-fixture.ts';
 import { admin, inFrontOfReads, newGate, openVault, outcomeOf, readLog, settle, verify } from './fixture.ts';
 
@@ -94,7 +95,7 @@ test('an attempt with a forged id or an unknown name gets the same error and lea
   assert.equal((await verify(vault)).isValid, true);
 });
 
-test('a session survives a restart, and an ended one stays ended', async (t) => {
+test('a session survives a restart, and an ended one stays ended, even if its row is inserted again', async (t) => {
   const vault = await openVault(t);
   const key = newAgentKey();
   await enrol(vault, 'ci', key);
@@ -102,9 +103,15 @@ test('a session survives a restart, and an ended one stays ended', async (t) => 
   const again = await openVault(t, { directory: vault.directory });
   assert.equal((await again.ledger.submit(readSession(await as(again, token)))).agentName, 'ci');
   const caller = await as(again, token);
+  await executeSql(again.directory, 'CREATE TABLE kept_sessions AS SELECT * FROM sessions');
   await again.ledger.submit(endSession(caller));
-  assert.equal(await outcomeOf(as(again, token)), 'UNAUTHENTICATED');
-  assert.equal(await outcomeOf(again.ledger.submit(readSession(caller))), 'UNAUTHENTICATED');
+  const assertEnded = async (): Promise<void> => {
+    assert.equal(await outcomeOf(as(again, token)), 'UNAUTHENTICATED');
+    assert.equal(await outcomeOf(again.ledger.submit(readSession(caller))), 'UNAUTHENTICATED');
+  };
+  await assertEnded();
+  await executeSql(again.directory, 'INSERT INTO sessions SELECT * FROM kept_sessions; DROP TABLE kept_sessions');
+  await assertEnded();
   assert.equal((await readLog(again.real)).filter((entry) => entry.event_type === 'session.end').length, 1);
 });
 
