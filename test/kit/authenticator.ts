@@ -121,8 +121,8 @@ export class Authenticator {
     return {
       id,
       rawId: id,
-      type: 'public-key',
-      authenticatorAttachment: 'platform',
+      type: 'public-key' as const,
+      authenticatorAttachment: 'platform' as const,
       clientExtensionResults: {},
       response,
     };

@@ -1,9 +1,10 @@
 // How many requests of one caller start while another one is active. test/hostile/fairness.test.ts shows it on sockets.
 
 import assert from 'node:assert/strict';
+import { EventEmitter } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import type { FastifyRequest } from 'fastify';
-import { FairStart } from '../../src/http/fair-start.ts';
+import { FairStart, LargeBodies } from '../../src/http/fair-start.ts';
 
 /** A request of an agent, or without one of a client at an address, at a public route. */
 function request(agentName: string | null, bodyBytes: number): FastifyRequest {
@@ -70,4 +71,30 @@ test('of one caller at most 1,024 requests wait', (t) => {
     false,
   );
   assert.equal(run(1, request('calm', 0))(), 1);
+});
+
+test('of one caller two large bodies are read at a time, and the next ones in order', () => {
+  const bodies = new LargeBodies();
+  const begun: string[] = [];
+  /** Returns the message, whose `end` says that all is read, and the response. */
+  const enter = (caller: string, name: string, headers: Readonly<Record<string, string>>) => {
+    const [raw, response] = [Object.assign(new EventEmitter(), { headers }), new EventEmitter()];
+    const asked = { raw, routeOptions: {} } as unknown as FastifyRequest;
+    bodies.enter(caller, asked, response, () => begun.push(name));
+    return { raw, response };
+  };
+  const large = { 'content-length': String(2 * 1024 * 1024) };
+  const [first, second, third] = ['1', '2', '3', '4', '5', '6'].map((name) => enter('greedy', name, large));
+  enter('greedy', 'chunked', { 'transfer-encoding': 'chunked' });
+  assert.deepEqual(begun, ['1', '2']);
+  enter('greedy', 'small', { 'content-length': '100' });
+  enter('calm', 'of another', large);
+  assert.deepEqual(begun.splice(0), ['1', '2', 'small', 'of another']);
+  // One that disconnects while it waits is never read.
+  third?.response.emit('close');
+  second?.raw.emit('end');
+  assert.deepEqual(begun, ['4']);
+  first?.response.emit('close');
+  first?.raw.emit('end');
+  assert.deepEqual(begun, ['4', '5']);
 });

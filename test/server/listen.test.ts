@@ -4,10 +4,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, linkSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
-import { createServer } from 'node:net';
+import { createServer as createHttpServer, request } from 'node:http';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { CALLER_TIMEOUTS, setTimeouts } from '../../src/http/connections.ts';
 import { StartupError } from '../../src/platform/errors.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
@@ -134,3 +135,17 @@ function takePort(t: TestContext, host: string, port: number): Promise<string | 
     server.listen(port, host.replaceAll(/[[\]]/g, ''), () => resolve(null));
   });
 }
+
+test('a connection that makes no progress is closed', { timeout: 60_000 }, async (t) => {
+  const server = createHttpServer((_request, response) => void response.write('the beginning of a response'));
+  setTimeouts(server, { ...CALLER_TIMEOUTS, silenceMs: 200 });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => server.close());
+  const address = server.address();
+  assert.ok(address !== null && typeof address === 'object');
+  const socket = connect(address.port, '127.0.0.1');
+  t.after(() => socket.destroy());
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  // The server closes it; the client reads what was sent.
+  await once(socket.resume(), 'close');
+});

@@ -4,10 +4,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiError } from '../../src/core/errors.ts';
+import type { Origin } from '../../src/core/operations/sign-in.ts';
+import { encodeHandoff, encodeState } from '../../src/crypto/sign-in-codes.ts';
+import { encodeChallengeId, hashToken } from '../../src/crypto/tokens.ts';
 import type { Clock } from '../../src/ledger/clock.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import { LoginThrottle, type Settle } from '../../src/vault/login-throttle.ts';
+import { requestAssertion, signInWithPasskey } from '../../src/vault/passkeys.ts';
+import type { OidcClient } from '../../src/vault/ports.ts';
 import { issueChallenge } from '../../src/vault/sessions.ts';
+import { redeemHandoff, signInWithIdentity } from '../../src/vault/sign-in.ts';
+import type { Vault } from '../../src/vault/vault.ts';
+import { Authenticator } from '../kit/authenticator.ts';
 import { enrol, logIn, newAgentKey, toName } from './agents-fixture.ts';
 import { openVault, outcomeOf, readLog, settle as settleAll, withCommit } from './fixture.ts';
 
@@ -170,6 +178,42 @@ test('over the limit a valid signature is rejected too; from another address the
   const entries = (await readLog(vault.real)).filter((entry) => entry.event_type === 'auth.verify');
   assert.equal(entries.length, 61);
 });
+
+const PAGE = { origin: 'https://vault.example', rpId: 'vault.example' };
+const OIDC: OidcClient = {
+  issuer: 'https://login.example',
+  label: 'login.example',
+  authorizationUrl: async () => assert.fail('no sign-in begins'),
+  redeem: async () => null,
+};
+
+/** Each way of signing in without a key, with a code of this vault that fails. */
+const SIGN_INS: Readonly<Record<string, (vault: Vault, origin: Origin) => Promise<unknown>>> = {
+  'a code that hands over a session': (vault, origin) => {
+    const id = encodeChallengeId(vault.keys.challenge, NOW, false);
+    return redeemHandoff(vault, origin, encodeHandoff(vault.keys.challenge, id, hashToken('lhs_of-no-session')));
+  },
+  'a passkey': (vault, origin) => {
+    const { challengeId, options } = requestAssertion(vault, PAGE);
+    const answer = new Authenticator().signIn({ ...options, rpId: PAGE.rpId }, PAGE);
+    return signInWithPasskey(vault, origin, PAGE, challengeId, answer);
+  },
+  'an identity': (vault, origin) => {
+    const id = encodeChallengeId(vault.keys.challenge, NOW, false);
+    const state = encodeState(vault.keys.challenge, id, PAGE.origin);
+    return signInWithIdentity(vault, OIDC, origin, PAGE.origin, { code: 'a code', state });
+  },
+};
+
+for (const [what, signIn] of Object.entries(SIGN_INS)) {
+  test(`failed sign-ins with ${what} are charged to their address, and limited by it`, async (t) => {
+    const vault = await openVault(t, { time: { wall: () => NOW, monotonic: () => 0 } });
+    const outcome = (remoteAddr: string) => outcomeOf(signIn(vault, { requestId: 'r', remoteAddr }));
+    assert.equal(await triesOfMany(vault.loginThrottle, 299, 'a'), 299);
+    assert.deepEqual([await outcome(ADDRESS), await outcome(ADDRESS)], ['AUTH_FAILED', 'RATE_LIMITED']);
+    assert.equal(await outcome('198.51.100.1'), 'AUTH_FAILED');
+  });
+}
 
 test('challenges and successful logins are not charged', async (t) => {
   const vault = await openVault(t);
