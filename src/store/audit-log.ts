@@ -153,12 +153,13 @@ function* scanMatches(
   const between = (first: number, last: number): Statement =>
     direction === 'asc' ? sql`seq >= ${first} AND seq <= ${last}` : sql`seq >= ${last} AND seq <= ${first}`;
   const conditions = conditionsOf(dialect, filter);
-  const size = dialect.chunkEntries(filter.resource);
+  const comparisons = comparisonsPerCharacter(filter.resource);
   return yield* scanUntilDeadline(
     start,
     function* (first) {
-      const [found] = yield sql`SELECT seq FROM audit_entries
-        WHERE ${between(first, end)} ${order} LIMIT 1 OFFSET ${size - 1}`;
+      const rest = sql`FROM audit_entries WHERE ${between(first, end)} ${order}`;
+      const size = yield* chunkSize(dialect, comparisons, rest);
+      const [found] = yield sql`SELECT seq ${rest} LIMIT 1 OFFSET ${size - 1}`;
       const last = found === undefined ? end : numberIn(found, 'seq');
       const chunk = between(first, last);
       const matching = sql`FROM audit_entries WHERE ${and(chunk, ...conditions)}`;
@@ -166,6 +167,29 @@ function* scanMatches(
     },
     isEnough,
   );
+}
+
+/** Characters of the glob with which each character of a resource is compared in the worst case. */
+function comparisonsPerCharacter(glob: string | null): number {
+  if (glob === null) return 0;
+  const star = glob.indexOf('*');
+  return star === -1 ? 1 : Math.max(1, glob.length - star - 1);
+}
+
+/** The usual length of a resource, or more. */
+const USUAL_LENGTH = 64;
+
+/** Number of entries to compare at once: one or more, and fewer where their resources are long. */
+function* chunkSize(
+  { chunkEntries, chunkComparisons }: Dialect,
+  comparisons: number,
+  rest: Statement,
+): Procedure<number> {
+  if (comparisons === 0) return chunkEntries;
+  const fitting = (length: number): number => Math.max(1, Math.floor(chunkComparisons / (comparisons * length)));
+  const size = Math.min(chunkEntries, fitting(USUAL_LENGTH));
+  const [longest] = yield sql`SELECT max(length(resource)) AS n FROM (SELECT resource ${rest} LIMIT ${size}) AS chunk`;
+  return Math.min(size, fitting(Math.max(1, numberIn(longest, 'n'))));
 }
 
 const afterSeq = ({ order }: EntryRange, seq: number): number => (order === 'asc' ? seq + 1 : seq - 1);

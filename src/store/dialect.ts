@@ -19,7 +19,12 @@ export interface Dialect {
   /** Number of rows to read between two checks of the clock. */
   readonly chunkRows: number;
   /** Number of log entries to compare with a filter between two checks of the clock. */
-  chunkEntries(glob: string | null): number;
+  readonly chunkEntries: number;
+  /**
+   * Number of comparisons of two characters between two checks of the clock. In the worst case, a glob compares each of
+   * its characters with each character of the text.
+   */
+  readonly chunkComparisons: number;
   /** The newest leases before a sequence number, of one agent name or of all agents; null if none exists. */
   findLeaseChunk(agentName: string | null, before: number): Procedure<LeaseChunk | null>;
   matchesGlob(glob: string): Statement;

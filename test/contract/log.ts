@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { AuditEntry } from '../../src/core/audit.ts';
-import { findSeqAt, readEntries } from '../../src/store/audit-log.ts';
+import { countEntries, findSeqAt, readEntries } from '../../src/store/audit-log.ts';
 import type { Store } from '../../src/store/port.ts';
 import type { AuditFilter } from '../../src/store/queries.ts';
 import { openLogReader } from '../../src/store/readers.ts';
+import type { Procedure } from '../../src/store/statement.ts';
 import { runs } from '../kit/property.ts';
 import { anEntry, at, commit, T0 } from './rows.ts';
 import { matchEntries } from './scan.ts';
@@ -103,6 +104,39 @@ export function logContract({ name, newVault }: Subject): void {
     await commit(store, { entries: [anEntry(4)] });
     assert.deepEqual(await reader.readEntries(3, 4, 9), [...entries.slice(2), anEntry(4)]);
     assert.deepEqual(await reader.readEntries(5, 9, 9), []);
+  });
+
+  test(`${name}: a chunk compares a glob with as many entries as their length allows, and with one at least`, async (t) => {
+    const store = await newVault(t);
+    const { chunkComparisons, chunkEntries } = store.dialect;
+    for (const [length, stars, first] of [
+      [512, 640, 1],
+      [64, 30, 201],
+    ] as const) {
+      await commit(store, {
+        entries: numbersTo(200).map((index) => anEntry(first + index - 1, { resource: 'a'.repeat(length) })),
+      });
+      const resource = `*${'a'.repeat(stars - 2)}b`;
+      const chunks: number[] = [];
+      function* watch<T>(procedure: Procedure<T>): Procedure<T> {
+        let step = procedure.next();
+        while (!step.done) {
+          const { parts, values } = step.value;
+          const [low, high] = values.map(Number);
+          if (/GLOB|LIKE/.test(parts.join(''))) chunks.push(Number(high) - Number(low) + 1);
+          step = procedure.next(yield step.value);
+        }
+        return step.value;
+      }
+      let from: number | null = first;
+      const range = { to: first + 199, order: 'asc' as const };
+      while (from !== null) {
+        const count = countEntries(store.dialect, { ...NO_FILTER, resource }, { ...range, from }, 1000);
+        ({ next: from } = await store.run(watch(count)));
+      }
+      const most = Math.max(1, Math.floor(chunkComparisons / (length * (stars - 1))));
+      assert.equal(Math.max(...chunks), Math.min(200, chunkEntries, most), `${length}, ${stars}`);
+    }
   });
 
   test(`${name}: entries match by agent, action, event and result, exactly and all together`, async (t) => {

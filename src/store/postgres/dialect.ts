@@ -6,6 +6,7 @@ import { raw, sql } from '../statement.ts';
 /** A few milliseconds of the server. */
 const CHUNK_ROWS = 5000;
 const CHUNK_ENTRIES = 20_000;
+const CHUNK_COMPARISONS = 1024 * 1024;
 
 const toLike = (glob: string): string =>
   glob
@@ -16,7 +17,8 @@ const toLike = (glob: string): string =>
 export const POSTGRES_DIALECT: Dialect = {
   sealedSources: ['credential_versions'],
   chunkRows: CHUNK_ROWS,
-  chunkEntries: () => CHUNK_ENTRIES,
+  chunkEntries: CHUNK_ENTRIES,
+  chunkComparisons: CHUNK_COMPARISONS,
   *findLeaseChunk(agentName, before) {
     const ofAgent = agentName === null ? raw('') : sql` AND agent_name = ${agentName}`;
     const [chunk] = yield sql`SELECT min(seq) AS first, count(*) AS n FROM

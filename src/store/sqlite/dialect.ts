@@ -9,16 +9,8 @@ import { findLeaseChunk } from './lease-blocks.ts';
 const CHUNK_ROWS = 256;
 /** About half a millisecond with the index of the filters. */
 const CHUNK_ENTRIES = 4096;
-const MAX_GLOB_ENTRIES = 1024;
-/** A malicious glob of the greatest length takes 4 ms for an entry. */
-const MIN_GLOB_ENTRIES = 8;
-
-/** Fewer for a long glob: in the worst case, the time for an entry grows with the length after the first `*`. */
-function chunkEntries(glob: string | null): number {
-  const star = glob?.indexOf('*') ?? -1;
-  if (glob === null || star === -1 || star === glob.length - 1) return CHUNK_ENTRIES;
-  return Math.max(MIN_GLOB_ENTRIES, Math.min(MAX_GLOB_ENTRIES, Math.floor(8192 / (glob.length - star))));
-}
+/** About a millisecond. */
+const CHUNK_COMPARISONS = 128 * 1024;
 
 export const sqliteDialect = (counts: AccessCounts): Dialect => ({
   // ORDER: values move from the first to the second, so that one that moves during a pass is found there.
@@ -27,7 +19,8 @@ export const sqliteDialect = (counts: AccessCounts): Dialect => ({
     'credential_versions',
   ],
   chunkRows: CHUNK_ROWS,
-  chunkEntries,
+  chunkEntries: CHUNK_ENTRIES,
+  chunkComparisons: CHUNK_COMPARISONS,
   findLeaseChunk: (agentName, before) => findLeaseChunk(agentName, before, CHUNK_ROWS),
   newestValues: (from, through) =>
     sql`SELECT id AS credential_id, version, type, newest_sealed AS sealed FROM credentials
