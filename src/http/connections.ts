@@ -124,11 +124,29 @@ export function disconnectSignal(
 ): AbortSignal {
   const left = new AbortController();
   socket.once('end', leave);
-  response.once('close', () => {
+  const closed = (): void => {
     socket.off('end', leave);
     if (!response.writableFinished) left.abort(CLIENT_DISCONNECTED);
-  });
+  };
+  // The client may have left before the caller was authenticated.
+  if (response.closed || socket.destroyed) closed();
+  else response.once('close', closed);
   return left.signal;
+}
+
+/** A client that ends its side still receives a list that is complete within this time. */
+const HALF_CLOSED_MS = 1000;
+
+/** Aborted when the client of a list disconnects, or soon after it ends its side of the connection. */
+export function listSignal(request: IncomingMessage, response: ServerResponse): AbortSignal {
+  const { socket } = request;
+  const leave = (): void => {
+    const timer = setTimeout(() => socket.destroy(), HALF_CLOSED_MS).unref();
+    response.once('close', () => clearTimeout(timer));
+  };
+  const signal = disconnectSignal(request, response, leave);
+  if (socket.readableEnded) leave();
+  return signal;
 }
 
 /**

@@ -45,6 +45,8 @@ interface BaseCall<Query, Body> {
   serviceUrl(): string;
   /** Aborted when the client disconnects, so that work which takes long stops. */
   disconnectSignal(): AbortSignal;
+  /** Aborted when the client of a list disconnects. */
+  listSignal(): AbortSignal;
 }
 
 export interface Call<Query, Body> extends BaseCall<Query, Body> {

@@ -9,6 +9,7 @@ import { StoreError } from '../store/errors.ts';
 import { AgentBudgets } from '../vault/agent-budgets.ts';
 import { ApprovalEvents } from '../vault/approval-events.ts';
 import { ApprovalHolds } from '../vault/approval-holds.ts';
+import { Advisories } from '../vault/attention.ts';
 import { cutBackup } from '../vault/backup/backup.ts';
 import { BreakGlass } from '../vault/break-glass.ts';
 import { Checkpoints } from '../vault/checkpoints.ts';
@@ -151,6 +152,7 @@ export class RunningVault {
       breakGlass: new BreakGlass(ledger, clock, parts.warn),
       budgets,
       verifier: new Verifier({ store, keys, clock }),
+      advisories: new Advisories({ store, clock }),
       checkpoints,
       node: parts.node,
       uses: this.#uses,

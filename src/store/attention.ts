@@ -77,6 +77,11 @@ export function* listUnexposed(
   return { rows, next };
 }
 
+/** The events of actions that a policy can grant. */
+const GRANTABLE = raw(
+  `event_type IN ('credential.retrieve', 'credential.store', 'credential.delete', 'credential.use', 'lease.use')`,
+);
+
 export interface DeniedAccess {
   readonly agentName: string;
   readonly resource: string;
@@ -85,7 +90,7 @@ export interface DeniedAccess {
   readonly firstAt: string;
 }
 
-/** Counts the denials of a range by caller and resource, newest first. A pair may be in several steps. */
+/** Counts the denials that a policy could lift by caller and resource, newest first. A pair may be in several steps. */
 export function* countDenials(
   { chunkRows }: Dialect,
   fromSeq: number,
@@ -95,7 +100,7 @@ export function* countDenials(
   const next = yield* scanUntilDeadline(toSeq, function* (cursor) {
     const low = Math.max(fromSeq, cursor - chunkRows + 1);
     const found = yield sql`SELECT agent_name, resource, count(*) AS n, min(timestamp) AS first_at FROM audit_entries
-      WHERE seq >= ${low} AND seq <= ${cursor} AND result = 'denied' GROUP BY agent_name, resource`;
+      WHERE seq >= ${low} AND seq <= ${cursor} AND result = 'denied' AND ${GRANTABLE} GROUP BY agent_name, resource`;
     for (const { agent_name, resource, n, first_at } of found) {
       rows.push({
         agentName: String(agent_name),

@@ -23,7 +23,7 @@ import {
 } from '../store/approval-lists.ts';
 import { NEWEST_APPROVAL } from '../store/queries.ts';
 import type { ShownCall } from './held-requests.ts';
-import { type Listing, type PageRequest, readListing, sliceListing } from './paging.ts';
+import { type Listing, type PageRequest, readListing, sliceListing, toReader } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export interface ApprovalFilter {
@@ -37,6 +37,7 @@ export async function listApprovals(
   context: Context,
   filter: ApprovalFilter,
   page: PageRequest | null,
+  signal: AbortSignal,
 ): Promise<Listing<Approval> & { now: number }> {
   const { store, keys, ledger } = vault;
   const { agent, now } = await ledger.submit(list(context));
@@ -46,14 +47,15 @@ export async function listApprovals(
   }
   const whose = agent === null ? { agentId: null } : { agentId: agent.id, agentName: null };
   const query = { ...filter, ...whose, now };
-  const listing = await readListing(page, {
+  const source = {
     start: NEWEST_APPROVAL,
-    async list(beforeId, limit) {
+    async list(beforeId: string, limit: number) {
       const { rows, next } = await store.run(readApprovalPage(store.dialect, query, beforeId, limit));
       return { rows: rows.filter((row) => isRowAuthentic('approval', keys.row, row)), next };
     },
-    count: (beforeId, atMost) => store.run(countApprovals(store.dialect, query, beforeId, atMost)),
-  });
+    count: (beforeId: string, atMost: number) => store.run(countApprovals(store.dialect, query, beforeId, atMost)),
+  };
+  const listing = await readListing(page, source, toReader(context, signal));
   return { ...listing, now };
 }
 

@@ -2,6 +2,7 @@
 import { type ActorName, actorResource } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { readOverview } from '../core/operations/admin-read.ts';
+import { SingleFlight } from '../ledger/single-flight.ts';
 import {
   countDenials,
   type DeniedAccess,
@@ -40,24 +41,55 @@ export interface Advisory {
 
 type AttentionVault = Pick<Vault, 'store' | 'clock'>;
 
-export async function readAttention(vault: Vault, context: Context): Promise<readonly Advisory[]> {
-  await vault.ledger.submit(readOverview(context));
-  return findAttention(vault);
+export async function readAttention(
+  { ledger, advisories }: Vault,
+  context: Context,
+  signal: AbortSignal,
+): Promise<readonly Advisory[]> {
+  await ledger.submit(readOverview(context));
+  return advisories.read(signal);
 }
 
-async function findAttention(vault: AttentionVault): Promise<readonly Advisory[]> {
-  const denied = await findDenied(vault);
-  const { ending, heldIds } = await readLeases(vault);
-  return [...denied, ...ending, ...(await findUnused(vault, heldIds))];
+/** A search that took longer is not repeated for `REST_FACTOR` times as long. */
+const LONG_MS = 50;
+const REST_FACTOR = 20;
+
+/** The advisories of a vault. One search runs at a time, for all callers, and ends when the last of them has left. */
+export class Advisories {
+  readonly #searches: SingleFlight<readonly Advisory[]>;
+  readonly #timer: Pick<Performance, 'now'>;
+  #latest: readonly Advisory[] | null = null;
+  #validUntil = 0;
+
+  constructor(vault: AttentionVault, timer: Pick<Performance, 'now'> = performance) {
+    this.#timer = timer;
+    this.#searches = new SingleFlight((signal) => this.#find(vault, signal));
+  }
+
+  /** @throws the signal's reason if it aborts first; StoreError */
+  async read(signal: AbortSignal): Promise<readonly Advisory[]> {
+    if (this.#latest !== null && this.#timer.now() < this.#validUntil) return this.#latest;
+    return this.#searches.run(signal);
+  }
+
+  async #find(vault: AttentionVault, signal: AbortSignal): Promise<readonly Advisory[]> {
+    const startedAt = this.#timer.now();
+    const denied = await findDenied(vault, signal);
+    const { ending, heldIds } = await readLeases(vault, signal);
+    this.#latest = [...denied, ...ending, ...(await findUnused(vault, heldIds, signal))];
+    const now = this.#timer.now();
+    this.#validUntil = now - startedAt < LONG_MS ? 0 : now + REST_FACTOR * (now - startedAt);
+    return this.#latest;
+  }
 }
 
-async function findDenied({ store, clock }: AttentionVault): Promise<Advisory[]> {
+async function findDenied({ store, clock }: AttentionVault, signal: AbortSignal): Promise<Advisory[]> {
   const { last } = await store.run(readHead());
   const from = await store.run(findSeqAt(new Date(Math.max(0, clock.now() - HOUR_MS)).toISOString()));
   const counts = new Map<string, DeniedAccess>();
   let place = from === null ? null : (last?.seq ?? null);
   while (from !== null && place !== null) {
-    await yieldToEventLoop();
+    await yieldToEventLoop(signal);
     const step: ListStep<DeniedAccess, number> = await store.run(countDenials(store.dialect, from, place));
     for (const row of step.rows) {
       const key = JSON.stringify([row.agentName, row.resource]);
@@ -77,13 +109,13 @@ async function findDenied({ store, clock }: AttentionVault): Promise<Advisory[]>
     });
 }
 
-async function readLeases({ store, clock }: AttentionVault) {
+async function readLeases({ store, clock }: AttentionVault, signal: AbortSignal) {
   const now = clock.now();
   const query = { now, endsBy: now + ENDS_WITHIN_MS, minimumMs: LONG_LEASE_MS };
   const byHolder = new Map<string, EndingLeases>();
   const heldIds = new Set<string>();
   for (let before: number | null = NEWEST_LEASE; before !== null; ) {
-    await yieldToEventLoop();
+    await yieldToEventLoop(signal);
     const step: LeaseSigns = await store.run(readLeaseSigns(store.dialect, query, before));
     for (const row of step.ending) {
       const key = `${row.agentName} ${row.path}`;
@@ -111,11 +143,15 @@ function minutes(ms: number): string {
 }
 
 /** Whoever retrieved or used a credential holds a lease, which later becomes a stored exposure. */
-async function findUnused({ store, clock }: AttentionVault, heldIds: ReadonlySet<string>): Promise<Advisory[]> {
+async function findUnused(
+  { store, clock }: AttentionVault,
+  heldIds: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<Advisory[]> {
   const now = clock.now();
   const found: UnexposedCredential[] = [];
   for (let after: string | null = ''; after !== null && found.length < MAX_ITEMS; ) {
-    await yieldToEventLoop();
+    await yieldToEventLoop(signal);
     const step: ListStep<UnexposedCredential, string> = await store.run(
       listUnexposed(store.dialect, now - UNUSED_DAYS * DAY_MS, after),
     );

@@ -9,7 +9,15 @@ import { countEntries, findSeqAt, readHead, listEntries as readMatches } from '.
 import type { Store } from '../store/port.ts';
 import type { AuditFilter, CountStep, EntryRange } from '../store/queries.ts';
 import type { Head } from '../store/store.ts';
-import { type Listing, type PageRequest, readListing, STEP_ROWS, scanEntries, sliceListing } from './paging.ts';
+import {
+  type Listing,
+  type PageRequest,
+  readListing,
+  STEP_ROWS,
+  scanEntries,
+  sliceListing,
+  toReader,
+} from './paging.ts';
 import type { Vault } from './vault.ts';
 import type { VerificationResult, VerificationStatus } from './verification/verifier.ts';
 
@@ -32,6 +40,7 @@ export async function listEntries(
   context: Context,
   query: EntryQuery,
   page: PageRequest,
+  signal: AbortSignal,
 ): Promise<Listing<AuditEntry>> {
   await ledger.submit(listAudit(context));
   const range = await findRange(store, query);
@@ -42,12 +51,13 @@ export async function listEntries(
   const { from, to, order } = range;
   const rest = (place: number): EntryRange =>
     order === 'asc' ? { from: place, to, order } : { from, to: place, order };
-  return readListing(page, {
+  const source = {
     start: order === 'asc' ? from : to,
-    list: (place, limit) => store.run(readMatches(store.dialect, filter, rest(place), limit)),
-    count: async (place, atMost) =>
+    list: (place: number, limit: number) => store.run(readMatches(store.dialect, filter, rest(place), limit)),
+    count: async (place: number, atMost: number) =>
       isFiltered ? store.run(countEntries(store.dialect, filter, rest(place), atMost)) : countAll(rest(place), atMost),
-  });
+  };
+  return readListing(page, source, toReader(context, signal, isFiltered ? 'log' : 'list'));
 }
 
 /** Without a filter, sequence numbers give the count. */

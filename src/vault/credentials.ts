@@ -10,11 +10,11 @@ import { list, type Metadata, type NewValue, readMetadata, store } from '../core
 import { type RetrievalResult, type RetrieveRequest, retrieve } from '../core/operations/retrieve.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { countCredentials, listCredentials as readCredentialPage } from '../store/credential-lists.ts';
-import { FIRST_CREDENTIAL } from '../store/queries.ts';
+import { type CredentialCursor, FIRST_CREDENTIAL } from '../store/queries.ts';
 import { withBudget } from './agent-budgets.ts';
 import type { UseCall } from './held-requests.ts';
 import { heldRetrieval } from './held-requests.ts';
-import { type Listing, type PageRequest, readListing } from './paging.ts';
+import { type Listing, type PageRequest, readListing, toReader } from './paging.ts';
 import type { OngoingUse } from './uses.ts';
 import type { Vault } from './vault.ts';
 
@@ -74,12 +74,15 @@ export async function listCredentials(
   context: Context,
   filter: { type: CredentialType | null },
   page: PageRequest | null,
+  signal: AbortSignal,
 ): Promise<Listing<CountedCredential>> {
-  const ranges = await vault.ledger.submit(list(context));
+  const { ledger, store } = vault;
+  const ranges = await ledger.submit(list(context));
   const query = { ranges, type: filter.type };
-  return readListing(page, {
+  const source = {
     start: FIRST_CREDENTIAL,
-    list: (from, limit) => vault.store.run(readCredentialPage(vault.store.dialect, query, from, limit)),
-    count: (from, atMost) => vault.store.run(countCredentials(vault.store.dialect, query, from, atMost)),
-  });
+    list: (from: CredentialCursor, limit: number) => store.run(readCredentialPage(store.dialect, query, from, limit)),
+    count: (from: CredentialCursor, atMost: number) => store.run(countCredentials(store.dialect, query, from, atMost)),
+  };
+  return readListing(page, source, toReader(context, signal));
 }

@@ -17,7 +17,7 @@ import {
 import type { Store } from '../store/port.ts';
 import { NEWEST_LEASE } from '../store/queries.ts';
 import type { ResultOf } from '../store/statement.ts';
-import { STEP_ROWS, yieldToEventLoop } from './paging.ts';
+import { inTurn, STEP_ROWS, toReader, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export interface AgentExposure {
@@ -44,37 +44,53 @@ export interface VersionExposure {
 const RETRY_MS = 100;
 
 /** By credential and version. @throws NOT_FOUND if no credential has or had the path */
-export async function exposureOf(vault: Vault, context: Context, path: CredentialPath): Promise<VersionExposure[]> {
-  const { now, exists } = await vault.ledger.submit(readExposure(context, path, path));
-  const versions = await readExposures(vault.store, { path, agentName: null }, now);
+export async function exposureOf(
+  { ledger, store }: Vault,
+  context: Context,
+  path: CredentialPath,
+  signal: AbortSignal,
+): Promise<VersionExposure[]> {
+  const { now, exists } = await ledger.submit(readExposure(context, path, path));
+  const read = () => readExposures(store, { path, agentName: null }, now, signal);
+  const versions = await inTurn(toReader(context, signal), read);
   if (versions.length === 0 && !exists) throw new ApiError('NOT_FOUND', 'The credential does not exist.');
   return versions;
 }
 
 /** What the agent has seen and used, by path and version; nothing for a name that never did. */
-export async function exposureBy(vault: Vault, context: Context, agentName: ActorName): Promise<VersionExposure[]> {
-  const { now } = await vault.ledger.submit(readExposure(context, null, actorResource(agentName)));
-  return readExposures(vault.store, { path: null, agentName }, now);
+export async function exposureBy(
+  { ledger, store }: Vault,
+  context: Context,
+  agentName: ActorName,
+  signal: AbortSignal,
+): Promise<VersionExposure[]> {
+  const { now } = await ledger.submit(readExposure(context, null, actorResource(agentName)));
+  return inTurn(toReader(context, signal), () => readExposures(store, { path: null, agentName }, now, signal));
 }
 
 /**
  * Includes everything that was committed before the call. INVARIANT: while the progress does not change, a lease is
  * either counted among the stored exposures or still there; a read during a change is repeated.
  */
-export async function readExposures(store: Store, filter: ExposureFilter, now: number): Promise<VersionExposure[]> {
+export async function readExposures(
+  store: Store,
+  filter: ExposureFilter,
+  now: number,
+  signal: AbortSignal,
+): Promise<VersionExposure[]> {
   for (;;) {
     const through = await store.run(readExposureProgress());
     const found = new Exposures();
-    await addStored(found, store, filter);
-    await addLeases(found, store, filter, through, now);
+    await addStored(found, store, filter, signal);
+    await addLeases(found, store, filter, { through, now, signal });
     if ((await store.run(readExposureProgress())) === through) return found.versions();
     await sleep(RETRY_MS);
   }
 }
 
-async function addStored(found: Exposures, store: Store, filter: ExposureFilter): Promise<void> {
+async function addStored(found: Exposures, store: Store, filter: ExposureFilter, signal: AbortSignal): Promise<void> {
   for (let after: typeof FIRST_EXPOSURE | null = FIRST_EXPOSURE; after !== null; ) {
-    await yieldToEventLoop();
+    await yieldToEventLoop(signal);
     const { rows, next }: ResultOf<typeof listExposures> = await store.run(listExposures(filter, after, STEP_ROWS));
     for (const row of rows) found.add(row, row.kind === 'retrieve' ? 'retrieve' : 'use', false);
     after = next;
@@ -85,11 +101,10 @@ async function addLeases(
   found: Exposures,
   store: Store,
   filter: ExposureFilter,
-  through: number,
-  now: number,
+  { through, now, signal }: { readonly through: number; readonly now: number; readonly signal: AbortSignal },
 ): Promise<void> {
   for (let before: number | null = NEWEST_LEASE; before !== null; ) {
-    await yieldToEventLoop();
+    await yieldToEventLoop(signal);
     const { rows, next }: ResultOf<typeof listLeaseExposures> = await store.run(
       listLeaseExposures(store.dialect, filter, through, now, before),
     );

@@ -7,7 +7,7 @@ import { listLeases as list, type RevokeManyRequest, revokeLeases as revokeMany 
 import type { CredentialPath } from '../core/path.ts';
 import { countLeases, countRevokedBy, listLeases as readLeasePage } from '../store/lease-lists.ts';
 import { NEWEST_LEASE } from '../store/queries.ts';
-import { countFrom, type Listing, type PageRequest, readListing, sliceListing } from './paging.ts';
+import { countFrom, type Listing, type PageRequest, readListing, sliceListing, toReader } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export interface LeaseFilter {
@@ -22,17 +22,20 @@ export async function listLeases(
   context: Context,
   filter: LeaseFilter,
   page: PageRequest | null,
+  signal: AbortSignal,
 ): Promise<Listing<Lease> & { now: number }> {
   const { agentId, now } = await vault.ledger.submit(list(context));
   const own = ownName(context);
   // The store finds leases by agent name; the id excludes those of an earlier agent with that name.
   if (own !== null && filter.agentName !== null && filter.agentName !== own) return { ...sliceListing([], page), now };
   const query = { ...filter, agentName: own ?? filter.agentName, agentId, now };
-  const listing = await readListing(page, {
+  const { store } = vault;
+  const source = {
     start: NEWEST_LEASE,
-    list: (beforeSeq, limit) => vault.store.run(readLeasePage(vault.store.dialect, query, beforeSeq, limit)),
-    count: (beforeSeq, atMost) => vault.store.run(countLeases(vault.store.dialect, query, beforeSeq, atMost)),
-  });
+    list: (beforeSeq: number, limit: number) => store.run(readLeasePage(store.dialect, query, beforeSeq, limit)),
+    count: (beforeSeq: number, atMost: number) => store.run(countLeases(store.dialect, query, beforeSeq, atMost)),
+  };
+  const listing = await readListing(page, source, toReader(context, signal));
   return { ...listing, now };
 }
 
@@ -45,13 +48,19 @@ function ownName({ authentication }: Context): ActorName | null {
  * after the commit, so that no batch waits for the count; the leases that a bulk revocation ended do not change
  * afterwards.
  */
-export async function revokeLeases(vault: Vault, context: Context, request: RevokeManyRequest): Promise<number> {
+export async function revokeLeases(
+  vault: Vault,
+  context: Context,
+  request: RevokeManyRequest,
+  signal: AbortSignal,
+): Promise<number> {
   const agentName = request.agentName ?? ownName(context);
   const revocation = await vault.ledger.submit(revokeMany(context, { ...request, agentName }));
   if (revocation === null) return 0;
   const ended = { revocation, agentName };
-  const { count } = await countFrom(revocation.seq, {
-    count: (beforeSeq) => vault.store.run(countRevokedBy(vault.store.dialect, ended, beforeSeq)),
-  });
+  const source = {
+    count: (beforeSeq: number) => vault.store.run(countRevokedBy(vault.store.dialect, ended, beforeSeq)),
+  };
+  const { count } = await countFrom(revocation.seq, source, signal);
   return count;
 }

@@ -9,8 +9,8 @@ import { ALL_PATHS, type Pattern, toRanges } from '../core/pattern.ts';
 import { ACTIONS } from '../core/policy.ts';
 import type { PolicyIndex } from '../core/policy-index.ts';
 import { countCredentials, listCredentials } from '../store/credential-lists.ts';
-import { FIRST_CREDENTIAL } from '../store/queries.ts';
-import { type PageRequest, readListing, Slice } from './paging.ts';
+import { type CredentialCursor, FIRST_CREDENTIAL } from '../store/queries.ts';
+import { inTurn, type PageRequest, type Reader, readListing, Slice, toReader } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 /** Of the response; further reasons are brief. WHY: turning 13 MB into JSON stops the service for 30 ms. */
@@ -42,25 +42,33 @@ export interface AccessMatrix {
   readonly cells: readonly (readonly (readonly number[])[])[];
 }
 
-export async function readMatrix(vault: Vault, context: Context, request: MatrixRequest): Promise<AccessMatrix> {
+export async function readMatrix(
+  vault: Vault,
+  context: Context,
+  request: MatrixRequest,
+  signal: AbortSignal,
+): Promise<AccessMatrix> {
   await vault.ledger.submit(authorize(context));
   const { memory } = vault.ledger;
   const all = memory.control.agents().filter(({ name }) => name.startsWith(request.agentPrefix));
   const page = all.slice(request.agents.offset, request.agents.offset + request.agents.limit);
   const agents = page.map(({ name }) => name);
-  const { paths, total } = await readPaths(vault, request);
-  const { decisions, cells } = await decideCells(() => memory.control.policies, agents, paths);
+  const reader = toReader(context, signal);
+  const { paths, total } = await readPaths(vault, request, reader);
+  const decideAll = () => decideCells(() => memory.control.policies, agents, paths, signal);
+  const { decisions, cells } = await inTurn(reader, decideAll);
   return { agents, agentsTotal: all.length, paths, pathsTotal: total, decisions, cells };
 }
 
-async function readPaths({ store }: Vault, { prefix, paths: page }: MatrixRequest) {
+async function readPaths({ store }: Vault, { prefix, paths: page }: MatrixRequest, reader: Reader) {
   const ranges = prefix === null ? ALL_PATHS : toRanges([prefix, `${prefix}/*`] as readonly string[] as Pattern[]);
   const query = { ranges, type: null };
-  const listing = await readListing(page, {
+  const source = {
     start: FIRST_CREDENTIAL,
-    list: (from, limit) => store.run(listCredentials(store.dialect, query, from, limit)),
-    count: (from, atMost) => store.run(countCredentials(store.dialect, query, from, atMost)),
-  });
+    list: (from: CredentialCursor, limit: number) => store.run(listCredentials(store.dialect, query, from, limit)),
+    count: (from: CredentialCursor, atMost: number) => store.run(countCredentials(store.dialect, query, from, atMost)),
+  };
+  const listing = await readListing(page, source, reader);
   const paths: CredentialPath[] = [];
   for await (const rows of listing.rows) paths.push(...rows.map(({ path }) => path));
   return { paths, total: listing.meta?.total ?? paths.length };
@@ -71,6 +79,7 @@ export async function decideCells(
   readPolicies: () => PolicyIndex,
   agents: readonly AgentName[],
   paths: readonly CredentialPath[],
+  signal?: AbortSignal,
 ): Promise<Pick<AccessMatrix, 'decisions' | 'cells'>> {
   const decisions: MatrixDecision[] = [];
   const indexes = new Map<string, number>();
@@ -97,7 +106,7 @@ export async function decideCells(
           reasonsLength < MAX_REASONS_LENGTH ? explain(decision, question) : explainBriefly(decision, question);
         cell.push(toIndex(decision.allowed, decision.allowed ? decision.policyName : null, reason));
         // After each action: where many policies apply, one takes a millisecond.
-        if (slice.isOver) await slice.pause();
+        if (slice.isOver) await slice.pause(signal);
       }
       row.push(cell);
     }

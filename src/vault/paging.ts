@@ -1,5 +1,10 @@
-/** Lists: a whole list or log in steps, so that none delays other requests, or a page with its `meta`. */
+/**
+ * Lists: a whole list or log in steps, so that none delays other requests, or a page with its `meta`. A caller's scans
+ * run one after the other, and end when the client disconnects.
+ */
 import type { AuditEntry } from '../core/audit.ts';
+import type { Context } from '../core/operation.ts';
+import { fairnessKeyOf } from '../ledger/fair-queue.ts';
 import { readEntries } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import type { CountStep, ListStep } from '../store/queries.ts';
@@ -15,6 +20,20 @@ export interface Listing<T> {
   /** Null if the whole list was requested. */
   readonly meta: (PageRequest & { readonly total: number }) | null;
 }
+
+/** The reader of a list. */
+export interface Reader {
+  /** Scans with the same key run one after the other. */
+  readonly turnKey: string;
+  /** Aborted when the client disconnects. */
+  readonly signal: AbortSignal;
+}
+
+/** WHY two keys for a caller: a filter of a long log takes minutes, and must not delay the caller's other lists. */
+export const toReader = ({ authentication }: Context, signal: AbortSignal, kind: 'list' | 'log' = 'list'): Reader => ({
+  turnKey: `${kind} ${fairnessKeyOf(authentication)}`,
+  signal,
+});
 
 /** A list of the store, which is read or counted in steps. */
 interface SteppedList<T, Place> {
@@ -33,25 +52,30 @@ export const STEP_ROWS = 500;
 export async function readListing<T, Place>(
   page: PageRequest | null,
   source: SteppedList<T, Place>,
+  reader: Reader,
 ): Promise<Listing<T>> {
   const { start } = source;
-  if (page === null) return { rows: inSteps(start, Number.POSITIVE_INFINITY, source), meta: null };
-  const skipped = await countFrom(start, source, page.offset);
-  const rest = await countFrom(skipped.next, source);
-  const meta = { ...page, total: skipped.count + rest.count };
-  return { rows: inSteps(skipped.next, page.limit, source), meta };
+  if (page === null) return { rows: inSteps(start, Number.POSITIVE_INFINITY, source, reader), meta: null };
+  const { signal } = reader;
+  return inTurn(reader, async () => {
+    const skipped = await countFrom(start, source, signal, page.offset);
+    const rest = await countFrom(skipped.next, source, signal);
+    const meta = { ...page, total: skipped.count + rest.count };
+    return { rows: inSteps(skipped.next, page.limit, source, reader), meta };
+  });
 }
 
 /** Counts to the end, or up to `atMost`; `next` is the position at which it stopped. */
 export async function countFrom<Place>(
   start: Place | null,
   { count: countStep }: Pick<SteppedList<unknown, Place>, 'count'>,
+  signal: AbortSignal,
   atMost: number = Number.MAX_SAFE_INTEGER,
 ): Promise<CountStep<Place>> {
   let count = 0;
   let next = start;
   while (next !== null && count < atMost) {
-    await yieldToEventLoop();
+    await yieldToEventLoop(signal);
     const step = await countStep(next, atMost - count);
     count += step.count;
     next = step.next;
@@ -63,15 +87,60 @@ async function* inSteps<T, Place>(
   start: Place | null,
   limit: number,
   source: SteppedList<T, Place>,
+  reader: Reader,
 ): AsyncGenerator<readonly T[]> {
   let place = start;
   let left = limit;
+  const findRows = async (): Promise<readonly T[]> => {
+    let found: readonly T[] = [];
+    while (place !== null && found.length === 0) {
+      await yieldToEventLoop(reader.signal);
+      const step = await source.list(place, Math.min(left, STEP_ROWS));
+      found = step.rows;
+      place = step.next;
+    }
+    return found;
+  };
   while (place !== null && left > 0) {
-    await yieldToEventLoop();
-    const { rows, next } = await source.list(place, Math.min(left, STEP_ROWS));
+    // WHY a turn for each batch: a client that reads slowly does not delay the caller's other lists.
+    const rows = await inTurn(reader, findRows);
     if (rows.length > 0) yield rows;
     left -= rows.length;
-    place = next;
+  }
+}
+
+/** The end of the newest scan of each key. */
+const newestScans = new Map<string, Promise<void>>();
+
+/**
+ * Runs the scan when the earlier ones with its key have ended. A scan starts none with the same key.
+ * @throws the signal's reason if it aborts first; errors of the scan
+ */
+export async function inTurn<T>({ turnKey, signal }: Reader, scan: () => Promise<T>): Promise<T> {
+  const before = newestScans.get(turnKey) ?? Promise.resolve();
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const newest = before.then(() => ended);
+  newestScans.set(turnKey, newest);
+  try {
+    await untilAborted(before, signal);
+    return await scan();
+  } finally {
+    end();
+    void newest.then(() => {
+      if (newestScans.get(turnKey) === newest) newestScans.delete(turnKey);
+    });
+  }
+}
+
+async function untilAborted(turn: Promise<void>, signal: AbortSignal): Promise<void> {
+  const left = Promise.withResolvers<never>();
+  const leave = (): void => left.reject(signal.reason);
+  if (signal.aborted) leave();
+  else signal.addEventListener('abort', leave, { once: true });
+  try {
+    await Promise.race([left.promise, turn]);
+  } finally {
+    signal.removeEventListener('abort', leave);
   }
 }
 
@@ -89,7 +158,15 @@ export function sliceListing<T>(all: readonly T[], page: PageRequest | null): Li
   return { rows: inBatches(), meta: page === null ? null : { ...page, total: all.length } };
 }
 
-const waiting: (() => void)[] = [];
+const NEVER_ABORTED = new AbortController().signal;
+
+interface Waiter {
+  readonly signal: AbortSignal;
+  readonly resume: () => void;
+  readonly fail: (reason: unknown) => void;
+}
+
+const waiting: Waiter[] = [];
 /**
  * Iterations of the event loop between two steps. An iteration takes microseconds while the service is idle; under load
  * it runs a batch or more, so that the steps take a small part of the time.
@@ -98,11 +175,11 @@ const TICKS_BETWEEN_STEPS = 4;
 
 /**
  * Yields to the event loop; long work awaits it before each step. Only one waiter resumes at a time, so that long lists
- * slow each other down and nothing else.
+ * slow each other down and nothing else. @throws the signal's reason: the work of a client that has disconnected ends
  */
-export function yieldToEventLoop(): Promise<void> {
-  return new Promise((resolve) => {
-    waiting.push(resolve);
+export function yieldToEventLoop(signal: AbortSignal = NEVER_ABORTED): Promise<void> {
+  return new Promise((resume, fail) => {
+    waiting.push({ signal, resume, fail });
     if (waiting.length === 1) setImmediate(resumeNext, TICKS_BETWEEN_STEPS);
   });
 }
@@ -112,7 +189,9 @@ function resumeNext(ticks: number): void {
     setImmediate(resumeNext, ticks - 1);
     return;
   }
-  waiting.shift()?.();
+  let next = waiting.shift();
+  for (; next?.signal.aborted; next = waiting.shift()) next.fail(next.signal.reason);
+  next?.resume();
   if (waiting.length > 0) setImmediate(resumeNext, TICKS_BETWEEN_STEPS);
 }
 
@@ -127,9 +206,9 @@ export class Slice {
     return performance.now() >= this.#endsAt;
   }
 
-  async pause(): Promise<void> {
+  async pause(signal?: AbortSignal): Promise<void> {
     if (!this.isOver) return;
-    await yieldToEventLoop();
+    await yieldToEventLoop(signal);
     this.#endsAt = performance.now() + SLICE_MS;
   }
 }

@@ -13,7 +13,7 @@ import { NEWEST_LEASE } from '../store/queries.ts';
 import type { ResultOf } from '../store/statement.ts';
 import { listSessions, type SessionCursor } from '../store/vault-metadata.ts';
 import { readExposures, type VersionExposure } from './exposure.ts';
-import { countFrom, STEP_ROWS, yieldToEventLoop } from './paging.ts';
+import { countFrom, inTurn, STEP_ROWS, toReader, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export interface HeldCounts {
@@ -32,30 +32,45 @@ export interface PanicResult extends HeldCounts {
 }
 
 /** What a panic would end now, counted in the steps in which it counts what it ended. */
-export async function readHeld(vault: Vault, context: Context, agentName: AgentName | null): Promise<HeldCounts> {
+export async function readHeld(
+  vault: Vault,
+  context: Context,
+  agentName: AgentName | null,
+  signal: AbortSignal,
+): Promise<HeldCounts> {
   const { ledger, store, uses } = vault;
   const { now, agentId } = await ledger.submit(readHeldNow(context, agentName));
   const query = { agentId, agentName, path: null, status: 'active', now } as const;
-  const leases = await countFrom(NEWEST_LEASE, {
-    count: (beforeSeq, atMost) => store.run(countLeases(store.dialect, query, beforeSeq, atMost)),
+  const source = {
+    count: (beforeSeq: number, atMost: number) => store.run(countLeases(store.dialect, query, beforeSeq, atMost)),
+  };
+  const endedBefore = (id: AgentId) =>
+    agentId === null || agentId === id ? ledger.memory.control.agentById(id)?.sessionsEndedAt : undefined;
+  return inTurn(toReader(context, signal), async () => {
+    const leases = await countFrom(NEWEST_LEASE, source, signal);
+    const sessions = await countSessions(store, now, endedBefore, signal);
+    return { leases: leases.count, sessions, streams: uses.count(agentName) };
   });
-  const sessions = await countSessions(store, now, (id) =>
-    agentId === null || agentId === id ? ledger.memory.control.agentById(id)?.sessionsEndedAt : undefined,
-  );
-  return { leases: leases.count, sessions, streams: uses.count(agentName) };
 }
 
-export async function panic(vault: Vault, context: Context, agentName: AgentName | null): Promise<PanicResult> {
+/** The counting ends when the client disconnects; what the panic ended stays ended. */
+export async function panic(
+  vault: Vault,
+  context: Context,
+  agentName: AgentName | null,
+  signal: AbortSignal,
+): Promise<PanicResult> {
   const { ledger, store, uses } = vault;
   const panicked = await ledger.submit(end(context, agentName));
   const streams = uses.cut(agentName);
   const { revocation } = panicked;
   const endedBefore = new Map(panicked.endedBefore);
-  const leases = await countFrom(revocation.seq, {
-    count: (beforeSeq) => store.run(countRevokedBy(store.dialect, { revocation, agentName }, beforeSeq)),
-  });
-  const sessions = await countSessions(store, revocation.revokedAt, (id) => endedBefore.get(id));
-  const exposures = await readExposures(store, { path: null, agentName }, revocation.revokedAt);
+  const source = {
+    count: (beforeSeq: number) => store.run(countRevokedBy(store.dialect, { revocation, agentName }, beforeSeq)),
+  };
+  const leases = await countFrom(revocation.seq, source, signal);
+  const sessions = await countSessions(store, revocation.revokedAt, (id) => endedBefore.get(id), signal);
+  const exposures = await readExposures(store, { path: null, agentName }, revocation.revokedAt, signal);
   return {
     leases: leases.count,
     sessions,
@@ -73,11 +88,12 @@ async function countSessions(
   store: Store,
   now: number,
   endedBefore: (agentId: AgentId) => number | null | undefined,
+  signal: AbortSignal,
 ): Promise<number> {
   let count = 0;
   let after: SessionCursor | undefined = { expiresAt: now + 1, tokenHash: '' };
   while (after !== undefined) {
-    await yieldToEventLoop();
+    await yieldToEventLoop(signal);
     const rows: ResultOf<typeof listSessions> = await store.run(listSessions(after, STEP_ROWS));
     for (const { agentId, issuedAt } of rows) {
       const earlier = endedBefore(agentId);

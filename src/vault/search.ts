@@ -3,9 +3,10 @@
 import type { Context } from '../core/operation.ts';
 import { readOverview } from '../core/operations/admin-read.ts';
 import { listCredentials, searchCredentials as searchStoredPaths } from '../store/credential-lists.ts';
+import type { Store } from '../store/port.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import type { ResultOf } from '../store/statement.ts';
-import { yieldToEventLoop } from './paging.ts';
+import { inTurn, toReader, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 const SEARCH_TIMEOUT_MS = 250;
@@ -26,11 +27,17 @@ export interface FoundNames {
 }
 
 /** Equal names first, then those that begin with the text, then the others; each by name. */
-export async function search(vault: Vault, context: Context, text: string, limit: number): Promise<FoundNames> {
+export async function search(
+  vault: Vault,
+  context: Context,
+  text: string,
+  limit: number,
+  signal: AbortSignal,
+): Promise<FoundNames> {
   await vault.ledger.submit(readOverview(context));
   const wanted = text.toLowerCase();
   const named = searchNames(vault, wanted);
-  const stored = await searchCredentials(vault, text, limit);
+  const stored = await inTurn(toReader(context, signal), () => searchCredentials(vault, text, limit, signal));
   const ranked = [...named.found, ...stored.found]
     .map((found) => ({ found, rank: rankOf(found.name.toLowerCase(), wanted) }))
     .sort((a, b) => a.rank - b.rank || compare(a.found.name, b.found.name));
@@ -73,19 +80,24 @@ function searchNames({ ledger }: Vault, wanted: string): Matches {
  * WHY first those that begin with the text, by the index: the search for parts of paths stops before it has seen all.
  * The index tells upper from lower case, so it finds the text as typed, and in lower case.
  */
-async function searchCredentials(vault: Vault, text: string, limit: number): Promise<Matches> {
+async function searchCredentials({ store }: Vault, text: string, limit: number, signal: AbortSignal): Promise<Matches> {
   const byPath = new Map<string, Found>();
   for (const beginning of new Set([text, text.toLowerCase()])) {
-    for (const found of await readBeginning(vault, beginning, limit)) byPath.set(found.name, found);
+    for (const found of await readBeginning(store, beginning, limit, signal)) byPath.set(found.name, found);
   }
-  const { found, isComplete } = await searchPaths(vault, text.toLowerCase());
+  const { found, isComplete } = await searchPaths(store, text.toLowerCase(), signal);
   for (const each of found) byPath.set(each.name, each);
   return { found: [...byPath.values()], isComplete };
 }
 
-async function readBeginning({ store }: Vault, beginning: string, limit: number): Promise<readonly Found[]> {
+async function readBeginning(
+  store: Store,
+  beginning: string,
+  limit: number,
+  signal: AbortSignal,
+): Promise<readonly Found[]> {
   if (!/^[!-~]+$/.test(beginning)) return []; // No path has another character.
-  await yieldToEventLoop();
+  await yieldToEventLoop(signal);
   const query = { ranges: [{ from: beginning, to: `${beginning}\u007f` }], type: null };
   const { rows } = await store.run(listCredentials(store.dialect, query, FIRST_CREDENTIAL, limit));
   return rows.map(toFound);
@@ -98,13 +110,13 @@ const toFound = ({ path, description }: { readonly path: string; readonly descri
 });
 
 /** Parts of paths, in order, until the time is up or there are enough. */
-async function searchPaths({ store }: Vault, wanted: string): Promise<Matches> {
+async function searchPaths(store: Store, wanted: string, signal: AbortSignal): Promise<Matches> {
   const endsAt = performance.now() + SEARCH_TIMEOUT_MS;
   const found: Found[] = [];
   // No path has U+0000, and PostgreSQL cannot receive it.
   let from: string | null = wanted.includes('\0') ? null : '';
   while (from !== null && found.length < MAX_MATCHES && performance.now() < endsAt) {
-    await yieldToEventLoop();
+    await yieldToEventLoop(signal);
     const step: ResultOf<typeof searchStoredPaths> = await store.run(searchStoredPaths(store.dialect, wanted, from));
     found.push(...step.rows.map(toFound));
     from = step.next;

@@ -4,9 +4,9 @@ import { invalidRequest } from '../core/errors.ts';
 import type { Context } from '../core/operation.ts';
 import { readTree as authorize } from '../core/operations/admin-read.ts';
 import { type CredentialPath, parsePath } from '../core/path.ts';
-import type { LevelStep } from '../store/credential-levels.ts';
-import { readLevel } from '../store/credential-levels.ts';
-import { yieldToEventLoop } from './paging.ts';
+import { type LevelQuery, type LevelStep, readLevel } from '../store/credential-levels.ts';
+import type { Store } from '../store/port.ts';
+import { inTurn, toReader, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 /** Credentials that are read for one response; more are not counted. */
@@ -40,6 +40,7 @@ export async function readTree(
   vault: Vault,
   context: Context,
   request: TreeRequest,
+  signal: AbortSignal,
   maxCounted = MAX_COUNTED,
 ): Promise<TreeLevel> {
   const { prefix, limit, after } = request;
@@ -48,11 +49,33 @@ export async function readTree(
   await vault.ledger.submit(authorize(context));
   // '0' follows '/', and DEL every character of a path.
   const query = { base, end: prefix === null ? '\u007f' : `${prefix}0` };
+  const readEntries = () => collectEntries(vault.store, { query, start, limit, maxCounted, signal });
+  const entries = await inTurn(toReader(context, signal), readEntries);
+  const shown = entries.slice(0, limit);
+  const last = shown.at(-1);
+  const isEnd = entries.length <= limit || last === undefined;
+  return { entries: shown, next: isEnd ? null : last.path + (last.directory === null ? '' : '/') };
+}
+
+interface Collection {
+  readonly query: LevelQuery;
+  readonly start: string;
+  readonly limit: number;
+  readonly maxCounted: number;
+  readonly signal: AbortSignal;
+}
+
+/** One entry more than `limit`, if the level has more. */
+async function collectEntries(
+  store: Store,
+  { query, start, limit, maxCounted, signal }: Collection,
+): Promise<TreeEntry[]> {
+  const { base } = query;
   const entries: TreeEntry[] = [];
   let counted = 0;
   for (let from: string | null = start; from !== null && entries.length <= limit; ) {
-    await yieldToEventLoop();
-    const step: LevelStep = await vault.store.run(readLevel(vault.store.dialect, query, from));
+    await yieldToEventLoop(signal);
+    const step: LevelStep = await store.run(readLevel(store.dialect, query, from));
     for (const { name, count, credential } of step.entries) {
       counted += count;
       addEntry(entries, { name, path: base + name, credential, directory: credential ? null : { credentials: count } });
@@ -63,10 +86,7 @@ export async function readTree(
     entries[entries.length - 1] = { ...last, directory: { credentials: null } };
     from = `${last.path}0`;
   }
-  const shown = entries.slice(0, limit);
-  const last = shown.at(-1);
-  const isEnd = entries.length <= limit || last === undefined;
-  return { entries: shown, next: isEnd ? null : last.path + (last.directory === null ? '' : '/') };
+  return entries;
 }
 
 /** Adds the entry, or its count to that of the same directory in the previous step. */

@@ -13,6 +13,7 @@ import { storeErrorOf } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
 import type { ApprovalHolds } from './approval-holds.ts';
+import type { Advisories } from './attention.ts';
 import type { BreakGlass } from './break-glass.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { LoginThrottle } from './login-throttle.ts';
@@ -45,6 +46,7 @@ export interface Vault {
   readonly breakGlass: BreakGlass;
   readonly budgets: AgentBudgets;
   readonly verifier: Verifier;
+  readonly advisories: Advisories;
   readonly checkpoints: Checkpoints;
   readonly node: OwnNode;
   readonly uses: Uses;

@@ -54,6 +54,8 @@ test('nothing of a young vault is listed', async () => {
 
 test('an agent that is denied the same again and again', async () => {
   const busy = await enter('busy');
+  // No policy grants it.
+  for (let number = 0; number < 6; number++) assert.equal((await busy.get('/api/v1/tree')).status, 403);
   const deny = () => busy.get('/api/v1/credentials/other/key');
   for (let number = 0; number < 4; number++) await deny();
   assert.deepEqual(await read('denied_repeatedly'), []);

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { remove } from '../../src/core/operations/credentials.ts';
 import { listCredentials, readCredentialMetadata } from '../../src/vault/credentials.ts';
-import { admin, get, type OpenedVault, openVault, outcomeOf, put, toPath } from './fixture.ts';
+import { admin, CONNECTED, get, type OpenedVault, openVault, outcomeOf, put, toPath } from './fixture.ts';
 
 async function listed(vault: OpenedVault): Promise<Record<string, number>> {
-  const { rows } = await listCredentials(vault, admin(), { type: null }, null);
+  const { rows } = await listCredentials(vault, admin(), { type: null }, null, CONNECTED);
   const credentials = (await Array.fromAsync(rows)).flat();
   return Object.fromEntries(credentials.map(({ path, accessCount }) => [path, accessCount]));
 }

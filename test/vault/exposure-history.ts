@@ -23,7 +23,7 @@ import { retrieveCredential } from '../../src/vault/credentials.ts';
 import { type PanicResult, panic } from '../../src/vault/panic.ts';
 import { decided } from '../kit/decided.ts';
 import { type ActFilter, type Expected, ExposureModel, type HeldLease, rejected, type Step } from './exposure-model.ts';
-import { admin, type OpenedVault, put, toPath } from './fixture.ts';
+import { admin, CONNECTED, type OpenedVault, put, toPath } from './fixture.ts';
 
 const REQUEST = { method: parseMethod('GET'), url: parseUrl('https://upstream.example/v1') };
 const TARGETS = parseTargets([{ origin: 'https://upstream.example' }]);
@@ -211,7 +211,7 @@ export class History {
 
   async #panic(agent: AgentName): Promise<PanicResult | null> {
     if (!this.#registered.has(agent)) return null;
-    const result = await panic(this.#vault, admin(), agent);
+    const result = await panic(this.#vault, admin(), agent, CONNECTED);
     this.panicked(agent);
     return result;
   }

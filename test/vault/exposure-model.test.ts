@@ -12,7 +12,7 @@ import { runs } from '../kit/property.ts';
 import { scaled } from '../kit/scale.ts';
 import { History } from './exposure-history.ts';
 import { type Expected, type Step, toExpected } from './exposure-model.ts';
-import { admin, type OpenedVault, openVault } from './fixture.ts';
+import { admin, CONNECTED, type OpenedVault, openVault } from './fixture.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -70,11 +70,11 @@ const sorted = (versions: readonly Expected[]) =>
 
 async function assertExact(vault: OpenedVault, history: History, now: number): Promise<void> {
   for (const path of history.paths) {
-    const found = await readExposures(vault.store, { path, agentName: null }, now);
+    const found = await readExposures(vault.store, { path, agentName: null }, now, CONNECTED);
     assert.deepEqual(sorted(toExpected(found)), sorted(history.expected({ path })), path);
   }
   for (const agent of history.agents) {
-    const found = await readExposures(vault.store, { path: null, agentName: agent }, now);
+    const found = await readExposures(vault.store, { path: null, agentName: agent }, now, CONNECTED);
     assert.deepEqual(sorted(toExpected(found)), sorted(history.expected({ agent })), agent);
   }
 }
@@ -111,7 +111,7 @@ async function play(scope: Scope, steps: readonly Round[]): Promise<void> {
       const holdings = histories.map((history) => history.holdings(null));
       const sum = (pick: (held: (typeof holdings)[number]) => number) =>
         holdings.reduce((total, held) => total + pick(held), 0);
-      const { leases, sessions } = await panic(vault, admin(), null);
+      const { leases, sessions } = await panic(vault, admin(), null, CONNECTED);
       assert.deepEqual(
         { leases, sessions },
         { leases: sum((held) => held.leases), sessions: sum((held) => held.sessions) },

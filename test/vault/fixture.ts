@@ -24,6 +24,7 @@ import type { WriteSet } from '../../src/store/store.ts';
 import { readHighWaterTime, readStoredKeys } from '../../src/store/vault-metadata.ts';
 import { AgentBudgets, type BudgetLimits, DEFAULT_BUDGETS } from '../../src/vault/agent-budgets.ts';
 import { APPROVAL_HOLD_MS, ApprovalHolds } from '../../src/vault/approval-holds.ts';
+import { Advisories } from '../../src/vault/attention.ts';
 import { verifyLog } from '../../src/vault/audit.ts';
 import { BreakGlass } from '../../src/vault/break-glass.ts';
 import { Checkpoints } from '../../src/vault/checkpoints.ts';
@@ -184,6 +185,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     breakGlass,
     budgets,
     verifier,
+    advisories: new Advisories({ store, clock }),
     checkpoints,
     node: NODE,
     uses,
@@ -262,6 +264,9 @@ export function inFrontOfReads<Result>(
     },
   });
 }
+
+/** The signal of a client that stays connected. */
+export const CONNECTED = new AbortController().signal;
 
 export const toPath = (text: string): CredentialPath => text as CredentialPath;
 

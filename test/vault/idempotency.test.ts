@@ -14,6 +14,7 @@ import type { Vault } from '../../src/vault/vault.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import {
   admin,
+  CONNECTED,
   get,
   type OpenedVault,
   openVault,
@@ -58,7 +59,7 @@ for (const [mishap, what] of [
     const operations = {
       'policy.create': (context: Context) => vault.ledger.submit(createPolicy(context, policy)),
       'lease.renew': (context: Context) => vault.ledger.submit(renewLease(context, leaseId as LeaseId)),
-      'lease.revoke': (context: Context) => revokeLeases(vault, context, everyLease),
+      'lease.revoke': (context: Context) => revokeLeases(vault, context, everyLease, CONNECTED),
     };
     for (const [event, operation] of Object.entries(operations)) {
       lose(mishap);

@@ -17,7 +17,18 @@ import { revokeLeases } from '../../src/vault/leases.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { alterNewestAt, bytes, concatBytes, idAt, newestSealedAt, removeNewestAt } from '../kit/sealed-values.ts';
 import { as, enrol, logIn, newAgentKey, unchecked } from './agents-fixture.ts';
-import { admin, get, type OpenedVault, openVault, outcomeOf, put, readLog, toPath, verify } from './fixture.ts';
+import {
+  admin,
+  CONNECTED,
+  get,
+  type OpenedVault,
+  openVault,
+  outcomeOf,
+  put,
+  readLog,
+  toPath,
+  verify,
+} from './fixture.ts';
 
 const rowOf = (path: string, version: number): string => `credential_id = ${idAt(path)} AND version = ${version}`;
 const sealedOf = (path: string, version: 1): string =>
@@ -145,7 +156,10 @@ for (const [what, sql] of ALTERED_CREDENTIALS) {
     );
     assert.equal(await outcomeOf(readCredentialMetadata(vault, admin(), path)), 'INTEGRITY_FAILURE');
     assert.equal(await outcomeOf(put(vault, 'prod/key', 'third')), 'INTEGRITY_FAILURE');
-    assert.equal(await outcomeOf(revokeLeases(vault, admin(), { agentName: null, path })), 'INTEGRITY_FAILURE');
+    assert.equal(
+      await outcomeOf(revokeLeases(vault, admin(), { agentName: null, path }, CONNECTED)),
+      'INTEGRITY_FAILURE',
+    );
     const entries = (await readLog(vault.real)).slice(before).filter(({ resource }) => resource === 'prod/key');
     assert.deepEqual(new Set(entries.map(({ result }) => result)), new Set(['error']));
     assert.equal(entries.length, 6);

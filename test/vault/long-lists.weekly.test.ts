@@ -12,7 +12,7 @@ import { type LeaseFilter, listLeases, revokeLeases } from '../../src/vault/leas
 import type { Listing, PageRequest } from '../../src/vault/paging.ts';
 import { sweepAll } from '../contract/sweeping.ts';
 import { executeSql } from '../kit/direct-db.ts';
-import { admin, get, openVault, put, toPath } from './fixture.ts';
+import { admin, CONNECTED, get, openVault, put, toPath } from './fixture.ts';
 import { CREDENTIALS, ENDED, ENTRIES, LEASES, longestBlock, openLargeVault } from './large-list-fixture.ts';
 
 /** A step takes about 1 ms, or 16 with the slowest glob. */
@@ -41,9 +41,9 @@ test('a vault with 200,000 credentials and more than 300,000 leases', async (t) 
     return { rows: (await Array.fromAsync(rows)).flat(), total: meta?.total };
   };
   const credentials = (page: PageRequest | null, type: string | null = null) =>
-    whole(listCredentials(vault, admin(), { type: type as CredentialType | null }, page));
+    whole(listCredentials(vault, admin(), { type: type as CredentialType | null }, page, CONNECTED));
   const leases = (page: PageRequest | null, filter: Partial<LeaseFilter> = {}) =>
-    whole(listLeases(vault, admin(), { agentName: null, path: null, status: null, ...filter }, page));
+    whole(listLeases(vault, admin(), { agentName: null, path: null, status: null, ...filter }, page, CONNECTED));
 
   await t.test('credentials: a deep offset, and the total', () =>
     assertFlows('credentials', async () => {
@@ -110,7 +110,7 @@ test('a vault with 200,000 credentials and more than 300,000 leases', async (t) 
     const path = toPath('prod/team00/key000002');
     const before = (await leases({ limit: 1, offset: 0 }, { path, status: 'active' })).total;
     assert.equal(before, listed / 2000);
-    const revoke = () => revokeLeases(vault, admin(), { agentName: null, path });
+    const revoke = () => revokeLeases(vault, admin(), { agentName: null, path }, CONNECTED);
     let retrieved = 0;
     let isOver = false;
     const others = async (): Promise<void> => {
@@ -136,7 +136,7 @@ test('a vault with 200,000 credentials and more than 300,000 leases', async (t) 
       const query = { ...filter, since: null, until: null, after: 0, before: null, order: 'desc' as const };
       const page = { limit: 10, offset: ENTRIES - 5 };
       const find = async (resource: string) => {
-        const { rows, meta } = await listEntries(vault, admin(), { ...query, resource }, page);
+        const { rows, meta } = await listEntries(vault, admin(), { ...query, resource }, page, CONNECTED);
         return [(await Array.fromAsync(rows)).flat().length, meta?.total];
       };
       assert.deepEqual(await find(`*${'a'.repeat(250)}b`), [0, 0]);
@@ -165,7 +165,7 @@ test('a lease is read as fast with 20,000 bulk revocations as with one', async (
   let seen: readonly unknown[] = [];
   const filter = { agentName: null, path: null, status: 'revoked' as const };
   const look = async (): Promise<void> => {
-    const { rows } = await listLeases(vault, admin(), filter, null);
+    const { rows } = await listLeases(vault, admin(), filter, null, CONNECTED);
     seen = (await Array.fromAsync(rows)).flat();
   };
   const block = Math.min(await longestBlock(look), await longestBlock(look));

@@ -2,10 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readListing, sliceListing, yieldToEventLoop } from '../../src/vault/paging.ts';
-import { settle } from './fixture.ts';
+import { inTurn, type Reader, readListing, sliceListing, yieldToEventLoop } from '../../src/vault/paging.ts';
+import { CONNECTED, settle } from './fixture.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+const STAYING: Reader = { turnKey: 'list admin', signal: CONNECTED };
 
 /** Positions are indexes; each step scans four numbers and finds the even ones. */
 function evenNumbers(upTo: number) {
@@ -32,12 +34,12 @@ test('a page contains the rows after its offset, and the total counts all rows, 
   const even = numbers(50).filter((number) => number % 2 === 0);
   for (const offset of [0, 1, 2, 3, 7, 24, 25, 26, 1000]) {
     for (const limit of [1, 2, 5, 25, 1000]) {
-      const { rows, meta } = await readListing({ limit, offset }, evenNumbers(50));
+      const { rows, meta } = await readListing({ limit, offset }, evenNumbers(50), STAYING);
       assert.deepEqual((await Array.fromAsync(rows)).flat(), even.slice(offset, offset + limit), `${offset}, ${limit}`);
       assert.deepEqual(meta, { limit, offset, total: 25 });
     }
   }
-  const { rows, meta } = await readListing(null, evenNumbers(50));
+  const { rows, meta } = await readListing(null, evenNumbers(50), STAYING);
   assert.deepEqual([(await Array.fromAsync(rows)).flat(), meta], [even, null]);
 });
 
@@ -48,7 +50,7 @@ test('a page starts where its offset was reached, and skipped rows are not read 
     begun.push(from);
     return source.list(from, limit);
   };
-  const { rows } = await readListing({ limit: 2, offset: 20 }, { ...source, list });
+  const { rows } = await readListing({ limit: 2, offset: 20 }, { ...source, list }, STAYING);
   assert.deepEqual(await Array.fromAsync(rows), [[40, 42]]);
   assert.deepEqual(begun, [39]);
 });
@@ -86,4 +88,52 @@ test('a list in memory is returned in batches too, and an empty list as one', as
   assert.deepEqual((await Array.fromAsync(page.rows)).flat(), numbers(1200).slice(300, 1000));
   assert.deepEqual(page.meta, { limit: 700, offset: 300, total: 1200 });
   assert.deepEqual(await Array.fromAsync(sliceListing([], null).rows), [[]]);
+});
+
+test('scans of one key run one after the other, and one whose client leaves ends without the others', async () => {
+  const steps: string[] = [];
+  const clients = ['first', 'second', 'third'].map((name) => ({ name, leaving: new AbortController() }));
+  const scans = clients.map(({ name, leaving: { signal } }) => {
+    const endless = {
+      start: 0,
+      list: async () => assert.fail('listed'),
+      count: async (from: number) => {
+        steps.push(name);
+        return { count: 1, next: from + 1 };
+      },
+    };
+    return readListing({ limit: 1, offset: 0 }, endless, { turnKey: 'log agent', signal });
+  });
+  const leave = async (index: number): Promise<void> => {
+    clients[index]?.leaving.abort(new Error('gone'));
+    await assert.rejects(Promise.resolve(scans[index]), /gone/);
+  };
+  await inTurn({ turnKey: 'log other', signal: CONNECTED }, settle);
+  assert.deepEqual([...new Set(steps)], ['first']);
+  await leave(1);
+  await leave(0);
+  await settle();
+  assert.deepEqual([...new Set(steps)], ['first', 'third']);
+  await leave(2);
+  const taken = steps.length;
+  await settle();
+  await inTurn({ turnKey: 'log agent', signal: CONNECTED }, settle);
+  assert.equal(steps.length, taken);
+});
+
+test('rows that few steps find are no longer looked for once the client has left', async () => {
+  const leaving = new AbortController();
+  let steps = 0;
+  const source = {
+    start: 0,
+    count: async () => assert.fail('counted'),
+    list: async (from: number) => {
+      steps += 1;
+      if (steps === 3) leaving.abort(new Error('gone'));
+      return { rows: [], next: from + 1 };
+    },
+  };
+  const { rows } = await readListing(null, source, { turnKey: 'list agent', signal: leaving.signal });
+  await assert.rejects(Array.fromAsync(rows), /gone/);
+  assert.equal(steps, 3);
 });

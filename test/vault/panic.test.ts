@@ -15,7 +15,7 @@ import { panic, readHeld } from '../../src/vault/panic.ts';
 import { startUpstream } from '../broker/upstream.ts';
 import { scaled } from '../kit/scale.ts';
 import { as, enrol, logIn, newAgentKey } from './agents-fixture.ts';
-import { admin, type OpenedVault, openVault, put, readLog, toPath, until } from './fixture.ts';
+import { admin, CONNECTED, type OpenedVault, openVault, put, readLog, toPath, until } from './fixture.ts';
 
 const LEASES = scaled(100, 1000);
 const STREAMS = scaled(20, 200);
@@ -69,9 +69,9 @@ test('a panic ends all leases and brokered requests of an agent; another agent k
   const kept = use(other);
   await until(() => open.count === STREAMS + 1, 'the upstream has every request');
 
-  const held = await readHeld(vault, admin(), 'suspect' as AgentName);
+  const held = await readHeld(vault, admin(), 'suspect' as AgentName, CONNECTED);
   const startedAt = performance.now();
-  const ended = await panic(vault, admin(), 'suspect' as AgentName);
+  const ended = await panic(vault, admin(), 'suspect' as AgentName, CONNECTED);
   await until(() => open.closed >= STREAMS, 'the streams are cut');
   t.diagnostic(`${Math.round(performance.now() - startedAt)} ms`);
   assert.deepEqual([ended.leases, ended.sessions, ended.streams], [LEASES + STREAMS, 1, STREAMS]);
@@ -84,13 +84,13 @@ test('a panic ends all leases and brokered requests of an agent; another agent k
   assert.equal(open.closed, STREAMS);
   await assert.rejects(get(suspect), { code: 'UNAUTHENTICATED' });
 
-  assert.deepEqual(await readHeld(vault, admin(), null), { leases: 2, sessions: 1, streams: 1 });
-  const all = await panic(vault, admin(), null);
+  assert.deepEqual(await readHeld(vault, admin(), null, CONNECTED), { leases: 2, sessions: 1, streams: 1 });
+  const all = await panic(vault, admin(), null, CONNECTED);
   assert.deepEqual([all.leases, all.sessions, all.streams], [2, 1, 1]);
   await kept;
   await vault.uses.stop();
   const filter = { agentName: null, path: null, status: 'active' as const };
-  assert.deepEqual((await listLeases(vault, admin(), filter, { limit: 1, offset: 0 })).meta?.total, 0);
+  assert.deepEqual((await listLeases(vault, admin(), filter, { limit: 1, offset: 0 }, CONNECTED)).meta?.total, 0);
   const log = await readLog(vault.real);
   const results = log.filter(({ event_type }) => event_type === 'credential.use_result');
   assert.equal(results.length, STREAMS + 1);

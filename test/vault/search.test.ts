@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { searchCredentials } from '../../src/store/credential-lists.ts';
 import type { Statement } from '../../src/store/statement.ts';
 import { search } from '../../src/vault/search.ts';
-import { admin, inFrontOfReads, openVault, put, toPath } from './fixture.ts';
+import { admin, CONNECTED, inFrontOfReads, openVault, put, toPath } from './fixture.ts';
 
 test('equal names and those that begin with the text come first, also if others have used up the limit', async (t) => {
   const vault = await openVault(t, {
@@ -23,7 +23,7 @@ test('equal names and those that begin with the text come first, also if others 
   const near = ['strip', 'stripd', 'stripf', 'Stripe', 'STRIPE/a'];
   for (const path of ['stripe', 'stripe/live', 'stripe-test', 'stripe~', ...near]) await put(vault, path);
   const namesOf = async (text: string, limit: number) => {
-    const { isComplete, results } = await search(vault, admin(), text, limit);
+    const { isComplete, results } = await search(vault, admin(), text, limit, CONNECTED);
     assert.equal(isComplete, false);
     return results.map(({ name }) => name);
   };
@@ -33,5 +33,5 @@ test('equal names and those that begin with the text come first, also if others 
   assert.deepEqual((await namesOf('Stripe', 6)).slice(0, 5), ['Stripe', ...beginning]);
   assert.deepEqual((await namesOf('stripe/l', 1))[0], 'stripe/live');
   // No path has such characters, and a database may not take them.
-  for (const none of ['stripe ü', 'stripe\0', '\ud800']) await search(vault, admin(), none, 1);
+  for (const none of ['stripe ü', 'stripe\0', '\ud800']) await search(vault, admin(), none, 1, CONNECTED);
 });

@@ -6,7 +6,7 @@ import { Secret } from '../../src/core/credential.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { storeCredential } from '../../src/vault/credentials.ts';
 import { readTree } from '../../src/vault/tree.ts';
-import { admin, openVault } from './fixture.ts';
+import { admin, CONNECTED, openVault } from './fixture.ts';
 
 const LARGE = 700;
 
@@ -28,7 +28,7 @@ test('large directories are counted completely, or not at all', async (t) => {
   );
   const read = async (prefix: string | null, limit: number, after: string | null, maxCounted?: number) => {
     const request = { prefix: prefix as CredentialPath | null, limit, after };
-    const { entries, next } = await readTree(vault, admin(), request, maxCounted);
+    const { entries, next } = await readTree(vault, admin(), request, CONNECTED, maxCounted);
     return [entries.map(({ path, directory }) => [path, directory === null ? 'here' : directory.credentials]), next];
   };
   const first = [

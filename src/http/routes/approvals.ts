@@ -23,10 +23,10 @@ export const approvalRoutes: readonly Route[] = [
     query: ApprovalsQuery,
     data: Type.Array(ListedApproval),
     meta: 'paged',
-    async handle({ vault, context, query }) {
+    async handle({ vault, context, query, listSignal }) {
       const agentName = query.agent === undefined ? null : parseActorName(query.agent, 'agent');
       const filter = { agentName, status: query.status ?? null };
-      const { now, ...listing } = await listApprovals(vault, context, filter, toOptionalPage(query));
+      const { now, ...listing } = await listApprovals(vault, context, filter, toOptionalPage(query), listSignal());
       return streamList(listing, toListedApprovalResponse(now));
     },
   }),

@@ -51,9 +51,9 @@ export const auditRoutes: readonly Route[] = [
     data: Type.Array(AuditEntry),
     meta: 'always',
     showsLog: true,
-    async handle({ vault, context, query }) {
+    async handle({ vault, context, query, listSignal }) {
       const filter = { ...toAuditFilter(query), ...toEntryBounds(query), order: query.order ?? 'desc' };
-      const listing = await listEntries(vault, context, filter, toPage(query));
+      const listing = await listEntries(vault, context, filter, toPage(query), listSignal());
       // The export has what an entry records about a row.
       return streamList(listing, ({ subject: _, state: __, ...entry }) => entry);
     },

@@ -30,10 +30,11 @@ export const credentialRoutes: readonly Route[] = [
     query: ListCredentialsQuery,
     data: Type.Array(ListedCredential),
     meta: 'paged',
-    async handle({ vault, context, query }) {
+    async handle({ vault, context, query, listSignal }) {
       const type = query.type === undefined ? null : parseCredentialType(query.type);
       const page = toOptionalPage(query);
-      return streamList(await listCredentials(vault, context, { type }, page), toCredentialResponse);
+      const listing = await listCredentials(vault, context, { type }, page, listSignal());
+      return streamList(listing, toCredentialResponse);
     },
   }),
   route({

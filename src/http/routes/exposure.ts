@@ -23,8 +23,8 @@ export const exposureRoutes: readonly Route[] = [
     query: ExposureQuery,
     data: Type.Array(CredentialExposure),
     meta: 'paged',
-    async handle({ vault, context, query }) {
-      const versions = await exposureBy(vault, context, parseActorName(query.agent, 'agent'));
+    async handle({ vault, context, query, listSignal }) {
+      const versions = await exposureBy(vault, context, parseActorName(query.agent, 'agent'), listSignal());
       return streamList(sliceListing(toExposureResponses(versions), toOptionalPage(query)), (row) => row);
     },
   }),
@@ -36,9 +36,9 @@ export const exposureRoutes: readonly Route[] = [
     params: { path: Path },
     adminEvent: 'exposure.read',
     data: CredentialExposure,
-    async handle({ vault, context, params }) {
+    async handle({ vault, context, params, listSignal }) {
       const path = parsePath(params['path'] ?? '');
-      return { data: toExposureResponse(path, await exposureOf(vault, context, path)) };
+      return { data: toExposureResponse(path, await exposureOf(vault, context, path, listSignal())) };
     },
   }),
   adminRoute({
@@ -49,9 +49,9 @@ export const exposureRoutes: readonly Route[] = [
     adminEvent: 'exposure.read',
     query: PanicRequest,
     data: Held,
-    async handle({ vault, context, query }) {
+    async handle({ vault, context, query, listSignal }) {
       const agentName = query.agent === undefined ? null : parseAgentName(query.agent, 'agent');
-      return { data: toHeldResponse(await readHeld(vault, context, agentName)) };
+      return { data: toHeldResponse(await readHeld(vault, context, agentName, listSignal())) };
     },
   }),
   adminRoute({
@@ -62,9 +62,9 @@ export const exposureRoutes: readonly Route[] = [
     adminEvent: 'service.panic',
     body: PanicRequest,
     data: Panicked,
-    async handle({ vault, context, body }) {
+    async handle({ vault, context, body, listSignal }) {
       const agentName = body.agent === undefined ? null : parseAgentName(body.agent, 'agent');
-      return { data: toPanicResponse(await panic(vault, context, agentName)) };
+      return { data: toPanicResponse(await panic(vault, context, agentName, listSignal())) };
     },
   }),
 ];

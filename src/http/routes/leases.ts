@@ -33,9 +33,9 @@ export const leaseRoutes: readonly Route[] = [
     query: LeasesQuery,
     data: Type.Array(Lease),
     meta: 'paged',
-    async handle({ vault, context, query }) {
+    async handle({ vault, context, query, listSignal }) {
       const filter = { ...parseHolder(query), status: query.status ?? null };
-      const listing = await listLeases(vault, context, filter, toOptionalPage(query));
+      const listing = await listLeases(vault, context, filter, toOptionalPage(query), listSignal());
       return streamList(listing, toListedLeaseResponse(listing.now));
     },
   }),
@@ -64,11 +64,11 @@ export const leaseRoutes: readonly Route[] = [
     body: RevokeRequest,
     data: RevokeResponse,
     acceptsIdempotencyKey: true,
-    async handle({ vault, context, body }) {
+    async handle({ vault, context, body, listSignal }) {
       const request = parseHolder(body);
       if (request.agentName === null && request.path === null)
         throw invalidRequest('agent', 'is required, or path, or both');
-      return { data: { revoked: await revokeLeases(vault, context, request) } };
+      return { data: { revoked: await revokeLeases(vault, context, request, listSignal()) } };
     },
   }),
   route({

@@ -51,15 +51,15 @@ export const overviewRoutes: readonly Route[] = [
     adminEvent: 'policy.simulate',
     query: MatrixQuery,
     data: Matrix,
-    async handle({ vault, context, query }) {
+    async handle({ vault, context, query, listSignal }) {
       const { agents, paths } = MATRIX_LIMITS;
-      const matrix = await readMatrix(vault, context, {
+      const request = {
         agents: { limit: query.agent_limit ?? agents.byDefault, offset: query.agent_offset ?? 0 },
         paths: { limit: query.path_limit ?? paths.byDefault, offset: query.path_offset ?? 0 },
         agentPrefix: parseAgentPrefix(query.agent),
         prefix: parsePrefix(query.prefix),
-      });
-      return { data: toMatrixResponse(matrix) };
+      };
+      return { data: toMatrixResponse(await readMatrix(vault, context, request, listSignal())) };
     },
   }),
   adminRoute({
@@ -70,10 +70,11 @@ export const overviewRoutes: readonly Route[] = [
     adminEvent: 'credential.list',
     query: TreeQuery,
     data: Tree,
-    async handle({ vault, context, query }) {
+    async handle({ vault, context, query, listSignal }) {
       const prefix = parsePrefix(query.prefix);
       const { limit = TREE_LIMITS.byDefault, after = null } = query;
-      return { data: toTreeResponse(prefix ?? '', await readTree(vault, context, { prefix, limit, after })) };
+      const level = await readTree(vault, context, { prefix, limit, after }, listSignal());
+      return { data: toTreeResponse(prefix ?? '', level) };
     },
   }),
   adminRoute({
@@ -84,12 +85,12 @@ export const overviewRoutes: readonly Route[] = [
     adminEvent: 'service.read',
     query: SearchQuery,
     data: SearchResults,
-    async handle({ vault, context, query }) {
+    async handle({ vault, context, query, listSignal }) {
       const { q, limit = SEARCH_LIMITS.byDefault } = query;
       if (q.length < 1 || q.length > MAX_SEARCH_LENGTH) {
         throw invalidRequest('q', `must be 1 to ${MAX_SEARCH_LENGTH} characters`);
       }
-      const { isComplete, results } = await search(vault, context, q, limit);
+      const { isComplete, results } = await search(vault, context, q, limit, listSignal());
       return { data: { complete: isComplete, results } };
     },
   }),
@@ -100,8 +101,8 @@ export const overviewRoutes: readonly Route[] = [
     summary: 'List what an operator should look at.',
     adminEvent: 'service.read',
     data: Type.Array(AttentionItem),
-    async handle({ vault, context }) {
-      return { data: (await readAttention(vault, context)).map(toAttentionResponse) };
+    async handle({ vault, context, listSignal }) {
+      return { data: (await readAttention(vault, context, listSignal())).map(toAttentionResponse) };
     },
   }),
   adminRoute({
