@@ -10,6 +10,7 @@ import type { IdentityClaims } from '../core/operator.ts';
 import { StartupError } from '../platform/errors.ts';
 import { readSecretBytes } from '../platform/private-files.ts';
 import type { OidcClient, ProviderRequest } from '../vault/ports.ts';
+import { isLoopbackHost } from './hosts.ts';
 import type { OidcSettings } from './receiver-options.ts';
 
 const TIMEOUT_SECONDS = 10;
@@ -133,18 +134,32 @@ export class ProviderClient implements OidcClient {
 
   #unavailable(error: unknown): ApiError {
     // WHY not the message: it may repeat what the provider or a browser sent.
-    const cause = error instanceof Error && 'code' in error ? String(error.code) : 'no answer';
-    this.#warn(`the identity provider ${this.issuer} cannot be used: ${cause}`);
+    this.#warn(`the identity provider ${this.issuer} cannot be used: ${codeOf(error)}`);
     return notAvailable();
   }
+}
+
+/** Code of the error, or of the cause that the library has wrapped. */
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'no answer';
+  return 'code' in error && typeof error.code === 'string' ? error.code : codeOf(error.cause);
 }
 
 function notAvailable(): ApiError {
   return new ApiError('UNAVAILABLE', 'The identity provider does not respond. Sign in otherwise, or try later.', 10);
 }
 
-/** A response that is longer than any of a provider fails while it is read. */
+/**
+ * Rejects an endpoint in plain HTTP on another machine. WHY: for a provider on this machine the library allows plain
+ * HTTP to every endpoint that its metadata name. A response that is longer than any of a provider fails while it is
+ * read.
+ */
 const fetchBounded: CustomFetch = async (url, { body, ...options }) => {
+  const { protocol, hostname } = new URL(url);
+  if (protocol !== 'https:' && !isLoopbackHost(hostname)) {
+    const message = 'an endpoint in its metadata is plain HTTP on another machine';
+    throw Object.assign(new Error(message), { code: 'PLAIN_HTTP' });
+  }
   const response = await safeFetch(url, { ...options, body: body ?? null });
   let length = 0;
   const limit = new TransformStream<Uint8Array, Uint8Array>({

@@ -2,8 +2,13 @@
 // stream goes on. An identity provider whose response is too long, or whose metadata is unusable, fails its sign-in.
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { ProviderClient } from '../../src/server/oidc-client.ts';
+import { temporaryDirectory } from '../kit/directory.ts';
 import { startHostilePeer } from '../kit/hostile-peer.ts';
+import { serve } from '../kit/key-services.ts';
 import { startHttpReceiver, until, webhookStream } from '../kit/log-receivers.ts';
 import { seriesValue } from '../kit/prometheus-text.ts';
 import { scrape } from '../kit/scrape.ts';
@@ -52,4 +57,30 @@ test('a sign-in at a provider whose metadata is too long or unusable is 503', as
     const { status, text } = await openBrowser(service).post('/api/v1/auth/oidc/options', {});
     assert.equal(status, 503, text);
   }
+});
+
+test("a provider's endpoint in plain HTTP on another machine receives no client secret", async (t) => {
+  const received: unknown[] = [];
+  const elsewhere = await serve(t, ({ url }) => {
+    received.push(url);
+    return { status: 400, body: {} };
+  });
+  let metadata = {};
+  const issuer = await serve(t, () => ({ status: 200, body: metadata }));
+  // 0.0.0.0 leads to this machine, and the rule counts it as another.
+  const token_endpoint = `${elsewhere.replace('127.0.0.1', '0.0.0.0')}/token`;
+  metadata = { issuer, authorization_endpoint: `${issuer}/authorize`, token_endpoint, jwks_uri: `${issuer}/keys` };
+  const secretFile = join(temporaryDirectory(t), 'secret');
+  writeFileSync(secretFile, 'client-secret', { mode: 0o600 });
+  const warnings: string[] = [];
+  const settings = { issuer, clientId: 'leasehold', secretFile, label: 'test' };
+  const client = new ProviderClient(settings, (line) => warnings.push(line));
+  const request = {
+    redirectUri: 'http://127.0.0.1/console/callback',
+    state: 's',
+    nonce: 'n',
+    verifier: 'v'.repeat(43),
+  };
+  await assert.rejects(client.redeem(request, 'code'), { code: 'UNAVAILABLE' });
+  assert.deepEqual([received, warnings], [[], [`the identity provider ${issuer} cannot be used: PLAIN_HTTP`]]);
 });
