@@ -263,7 +263,7 @@ export function canonicalHead({ seq, hmac, epoch, tree, control }: HeadFields): 
   return JSON.stringify([HEAD_FORMAT, seq, hmac, epoch, tree, control]);
 }
 
-/** The head record as one line of words; an empty or a missing word is a hyphen. */
+/** The head record as one line of words; an empty one is a hyphen. */
 export function headWords({ seq, hmac, mac, epoch, tree, control }: HeadFields & { readonly mac: string }): string {
   return [seq, hmac, mac, epoch, tree || '-', control || '-'].join(' ');
 }

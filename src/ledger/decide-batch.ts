@@ -179,7 +179,7 @@ function countSeals(changes: readonly StoredChange[]): StoredChange[] {
 
 // Turns the changes of an outcome into what is stored, and into what the log records about the changed rows.
 
-/** Adds MACs to rows, and seals values. Null for a value that does not authenticate and was to be sealed again. */
+/** Adds MACs to rows, and encrypts values. Null for a value to re-encrypt that does not authenticate. */
 function toStored(
   change: Exclude<Change, { kind: 'incrementAccessCount' | 'editKeyset' }>,
   keys: VaultKeys,

@@ -27,7 +27,7 @@ interface Contents {
   readonly newest: KeptCheckpoint | null;
 }
 
-/** That of the data directory first. */
+/** The file of the data directory is the first one. */
 export function checkpointFilesOf({
   dataDir,
   checkpointFiles,

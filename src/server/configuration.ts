@@ -103,7 +103,7 @@ function toConfiguration(values: ServerFlags, environment: Environment) {
     printsToken: values['print-token'] === 'always',
     adminMayRetrieve: values['admin-retrieve'] === 'allow',
     versionsKept: values['versions-kept'],
-    /** Denials of one agent that are recorded individually; further ones are summarised. */
+    /** Recorded denials of one agent; further ones are 429, and are counted but not recorded. */
     denialsPerMinute: values['denials-per-minute'],
     budgets: {
       sessionsPerHour: values['sessions-per-hour'],

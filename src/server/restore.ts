@@ -265,7 +265,6 @@ function toRows(
   return { table, rows: rows.map((cells) => toRow(table, columns, cells)) };
 }
 
-/** A column that an older backup lacks is null. */
 function toRow({ columns }: Table<object>, names: readonly string[], cells: readonly Cell[]): Row {
   return Object.fromEntries(columns.map((column) => [column.name, toValue(column, cells[names.indexOf(column.name)])]));
 }

@@ -130,7 +130,7 @@ export class RunningVault {
       ledger,
       store,
       keys,
-      onFailure: (error) => logOften('values could not be sealed again; the service retries', error),
+      onFailure: (error) => logOften('values could not be re-encrypted; the service retries', error),
     });
     this.#background.push(reencryption, { stop: async () => agentKeys.stop() });
     const inventory = new Inventory(store, clock, keys);

@@ -42,7 +42,7 @@ async function countOld({ real, keys }: OpenedVault): Promise<number> {
 
 const BIG = 'x'.repeat(5000);
 
-test('after a rotation every version is sealed again, the former key is removed, and values stay', async (t) => {
+test('after a rotation every version is re-encrypted, the former key is removed, and values stay', async (t) => {
   const vault = await openVault(t);
   for (const n of [1, 2, 3]) await put(vault, 'a/b', `value ${n}`);
   await put(vault, 'a/big', BIG);
@@ -65,7 +65,7 @@ test('after a rotation every version is sealed again, the former key is removed,
   assert.equal((await verify(again)).isValid, true);
 });
 
-test('a value that becomes a former version during a pass is sealed again, before its key is removed', async (t) => {
+test('a value that becomes a former version during a pass is re-encrypted, before its key is removed', async (t) => {
   let steps = 0;
   const vault: OpenedVault = await openVault(t, {
     inFront: (store) =>

@@ -139,7 +139,7 @@ async function publicKeyFor(invocation: Invocation, name: string, from: string |
 const rotate = defineCommand({
   name: 'key rotate',
   about: [
-    'Without a flag, new values are sealed under a new key, and the earlier ones are sealed again in the background. --root replaces the root key and seals it to every slot. --audit ends the key of the audit log with an entry; an auditor needs the new one for later entries.',
+    'Without a flag, new values are encrypted under a new key, and the previous ones are re-encrypted in the background. --root replaces the root key and encrypts it to every slot. --audit ends the key of the audit log with an entry; an auditor needs the new one for later entries.',
   ],
   flags: {
     root: toggle('replace the root key'),

@@ -69,7 +69,7 @@ export function testKeySlot(context: Context, name: SlotName, problem: string | 
   });
 }
 
-/** A new key seals the next values; the earlier ones are sealed again in the background. */
+/** A new key encrypts the next values; the previous ones are re-encrypted in the background. */
 export function rotateDataKey(context: Context, key: Secret): Operation<null> {
   const spec = { context, event: 'key.rotate', resource: 'key:data', requiredRole: 'admin' } as const;
   return operation<null>(spec, ({ moment, entry }) => succeeded(null, entry('allowed'), [addDataKey(key, moment.now)]));

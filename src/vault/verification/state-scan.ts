@@ -160,8 +160,8 @@ async function* checkValues({ store, keys }: ScanParts): AsyncGenerator<Step> {
 }
 
 /**
- * Leaves out what a second read does not find: a value that was stored, sealed again or removed between the reads of
- * the first, or sealed by another node under a key that this one has not read yet.
+ * Leaves out what a second read does not find: a value that was stored, re-encrypted or removed between the reads of
+ * the first, or encrypted by another node under a key that this one has not read yet.
  */
 async function confirm(
   found: readonly StateProblem[],
