@@ -73,7 +73,7 @@ export interface Invocation {
    */
   connect(anonymous?: boolean): Leasehold;
   /**
-   * Resolves the settings again and returns a new client, for a command that outlives the service that it calls.
+   * Resolves the settings again and returns a new client, for a command that outlives the server that it calls.
    * @throws as `connect`
    */
   reconnect(): Promise<Leasehold>;

@@ -125,6 +125,6 @@ function assertCaller({ address, dataDir, identity, skippedFile }: Settings): vo
   if (who.kind !== 'anonymous') return;
   throw new UsageError(
     `Not logged in to ${address.value} (${address.source}). Use --agent NAME, --token-file FILE, or run \`leasehold login\``,
-    `No running service was found in the data directory ${dataDir.value}.`,
+    `No running server was found in the data directory ${dataDir.value}.`,
   );
 }

@@ -91,5 +91,5 @@ export function settleKeyFile(terminal: Terminal, file: string | null, error: un
   if (file === null) return;
   const isRefused = error instanceof LeaseholdError && error.status !== null && error.status < 500;
   if (isRefused) rmSync(file, { force: true });
-  else printNotice(terminal, `The new private key is in ${file}; the service may know it.`);
+  else printNotice(terminal, `The new private key is in ${file}; the server may know it.`);
 }

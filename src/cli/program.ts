@@ -26,7 +26,7 @@ import type { Terminal } from './terminal.ts';
 const MAX_WIDTH = 100;
 const DESCRIPTION = `Leasehold: a credential vault for AI agents. Credentials are held by lease, never owned.
 
-Run leasehold COMMAND --help for details. On the machine of the service the address and token are found automatically; \
+Run leasehold COMMAND --help for details. On the machine of the server the address and token are found automatically; \
 leasehold doctor shows their sources.`;
 
 export interface CommandLine {

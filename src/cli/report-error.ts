@@ -31,7 +31,7 @@ export function reportError(context: ErrorContext, error: unknown, settings: Set
     // A usage error may contain several lines, one for each problem.
     return printError(terminal, escapeLines(toSentence(error.message)), error.hint, code);
   }
-  // Names and paths are validated by the service's own parsers, before any request.
+  // Names and paths are validated by the server's own parsers, before any request.
   if (error instanceof ApiError || error instanceof StartupError)
     return printError(terminal, toLine(error.message), null, EXIT.USAGE);
   if (error instanceof RemoteError) return printError(terminal, toLine(error.message), error.hint, EXIT.ERROR);
@@ -102,7 +102,7 @@ function toSentence(message: string): string {
   return /[?!]$/.test(text) ? text : `${text}.`;
 }
 
-/** The message for a user of the command; the service's is for HTTP clients. A Unix socket has no host name. */
+/** The message for a user of the command; the server's is for HTTP clients. A Unix socket has no host name. */
 function messageFor({ code, message }: LeaseholdError, settings: Settings | null): string {
   const who = settings?.identity.value;
   if (who !== undefined && who.kind !== 'anonymous') {
@@ -130,7 +130,7 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun }: 
   switch (code) {
     case 'UNREACHABLE':
     case 'INVALID_RESPONSE':
-      return `The address came from ${settings?.address.source ?? 'an unknown source'}. Check whether the service runs there: leasehold doctor`;
+      return `The address came from ${settings?.address.source ?? 'an unknown source'}. Check whether the server runs there: leasehold doctor`;
     case 'BAD_CERTIFICATE':
       return settings?.caFile
         ? `Only the certificate authorities in ${settings.caFile.value} are trusted (${settings.caFile.source}).`
@@ -143,7 +143,7 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun }: 
       if (who !== undefined && mayBeAdministrator(who)) return null;
       if (who !== undefined && 'name' in who && who.name.startsWith(OPERATOR_PREFIX))
         return `An operator with the role admin can change that: leasehold operator set, or a policy for ${who.name}.`;
-      return 'This needs the administrator: omit --agent on the machine of the service, or use LEASEHOLD_TOKEN or leasehold login.';
+      return 'This needs the administrator: omit --agent on the machine of the server, or use LEASEHOLD_TOKEN or leasehold login.';
     case 'UNAUTHENTICATED':
     case 'SESSION_EXPIRED':
       // The token was typed, so no setting is to blame.
@@ -154,7 +154,7 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun }: 
       }
       if (who?.kind === 'anonymous') return 'Use --agent NAME, --token-file FILE, or run `leasehold login`.';
       if (isAdminToken(who)) {
-        return `The token came from ${identity?.source}. The service makes a new token at each start; the current one is in daemon.token in its data directory.`;
+        return `The token came from ${identity?.source}. The server makes a new token at each start; the current one is in daemon.token in its data directory.`;
       }
       return `The token came from ${identity?.source}.`;
     case 'AUTH_FAILED': {

@@ -92,7 +92,7 @@ export const GROUPS: readonly Group[] = [
         'agent add': 'Register an agent with a new key pair made on this machine',
         'agent list': 'List agents',
         'agent show': 'Show an agent',
-        'agent rotate': "Replace an agent's key; for a time the former one is valid too",
+        'agent rotate': "Replace an agent's key; for a time the previous one is valid too",
         'agent delete': 'Deregister an agent and end its sessions and leases immediately',
       }),
       ...from(() => import('./commands/sessions.ts').then(({ SESSION_COMMANDS }) => SESSION_COMMANDS), {
@@ -184,11 +184,11 @@ export const GROUPS: readonly Group[] = [
     ],
   },
   {
-    title: 'Service',
+    title: 'Server',
     entries: [
       ...from(() => import('./commands/server.ts').then(({ SERVICE_COMMANDS }) => SERVICE_COMMANDS), {
-        server: 'Start the service',
-        status: 'Show whether the service is reachable and healthy',
+        server: 'Start the server',
+        status: 'Show whether the server is reachable and healthy',
       }),
       ...from(() => import('./commands/offline.ts').then(({ OFFLINE_COMMANDS }) => OFFLINE_COMMANDS), {
         restore: 'Restore a backup into an empty data directory or database',

@@ -17,13 +17,13 @@ export interface Terminal {
   readonly challengeService: ChallengeService;
 }
 
-/** A nonce that only the service of a data directory can answer. */
+/** A nonce that only the server of a data directory can answer. */
 interface ServiceChallenge {
   readonly nonce: string;
   isAnsweredBy(proof: string | null): boolean;
 }
 
-/** Returns null when no service runs on the data directory. `address` is the one in its address file. */
+/** Returns null when no server runs on the data directory. `address` is the one in its address file. */
 export type ChallengeService = (dataDir: string, address: string) => Promise<ServiceChallenge | null>;
 
 export function processTerminal(umask: number, challengeService: ChallengeService): Terminal {

@@ -1,4 +1,4 @@
-/** Parses the service's address once: a token must not cross a shared network in plain text. */
+/** Parses the server's address once: a token must not cross a shared network in plain text. */
 import { badOption } from './errors.ts';
 
 /** `host` as in a URL, with brackets around an IPv6 address. */

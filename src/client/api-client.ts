@@ -76,7 +76,7 @@ export class ApiClient {
     return (await this.ask<T>({ method: 'PUT', path, body, headers, retry: 'if-not-applied', signal })).data;
   }
 
-  /** One page of a list. Without `limit` the service returns the whole list. */
+  /** One page of a list. Without `limit` the server returns the whole list. */
   async page<T>(path: string, query: { readonly limit?: number }, options: CallOptions): Promise<Page<T>> {
     const { data, meta } = await this.#askPage<T>(path, query, options);
     return { data, meta };

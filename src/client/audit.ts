@@ -49,7 +49,7 @@ export class Audit {
   }
 
   /**
-   * Makes the service verify the whole log. A long log takes long: choose the client's `timeoutMs` accordingly. A check
+   * Makes the server verify the whole log. A long log takes long: choose the client's `timeoutMs` accordingly. A check
    * of the state has ten minutes.
    */
   verify({ state, values, ...options }: CallOptions & StateOptions = {}): Promise<Verification> {
@@ -80,7 +80,7 @@ export class Audit {
     return this.#api.read<VerificationProgress>(`${AUDIT}/verify/progress`, {}, options);
   }
 
-  /** What the log has lost, if the service serves only what shows the log because of it. */
+  /** What the log has lost, if the server serves only what shows the log because of it. */
   readRollback(options: CallOptions = {}): Promise<Rollback> {
     return this.#api.read<Rollback>(`${AUDIT}/rollback`, {}, options);
   }

@@ -33,7 +33,7 @@ export interface StoreOptions extends CallOptions {
 }
 
 export interface Stored extends StoredCredential {
-  /** Version of the stored value; null if the service does not return it. */
+  /** Version of the stored value; null if the server does not return it. */
   readonly version: number | null;
 }
 

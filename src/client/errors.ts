@@ -3,7 +3,7 @@ import type { ApiErrorCode } from '../core/errors.ts';
 
 /**
  * `UNREACHABLE`: no connection, or it was lost. `TIMED_OUT`: no complete response in time. `INVALID_RESPONSE`: the
- * server is not Leasehold. `BAD_CERTIFICATE`: the service's certificate is not trusted; nothing was sent. `BAD_KEY`:
+ * server is not Leasehold. `BAD_CERTIFICATE`: the server's certificate is not trusted; nothing was sent. `BAD_KEY`:
  * the agent's key cannot be read or cannot sign. `BAD_OPTIONS`: an option of the client is invalid. `TRUNCATED`: the
  * response of an upstream is longer than one call returns.
  */
@@ -16,7 +16,7 @@ export type ClientCode =
   | 'BAD_OPTIONS'
   | 'TRUNCATED';
 
-/** Codes of the service and of the client; a newer service may have more. */
+/** Codes of the server and of the client; a newer server may have more. */
 export type ErrorCode = ApiErrorCode | ClientCode | (string & {});
 
 type Details = Partial<
@@ -27,7 +27,7 @@ type Details = Partial<
 export class LeaseholdError extends Error {
   readonly code: ErrorCode;
   readonly status: number | null;
-  /** Identifies the request in the service's log and in the audit log. */
+  /** Identifies the request in the server's log and in the audit log. */
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
   /** Set with the codes about an approval. */

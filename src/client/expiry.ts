@@ -1,5 +1,5 @@
 /**
- * The expiry of a lease or a session by this machine's clocks. The service's clock decides and may differ; durations
+ * The expiry of a lease or a session by this machine's clocks. The server's clock decides and may differ; durations
  * are the same on both. WHY two clocks: the monotonic one stops while the computer sleeps, and the wall clock may be
  * set.
  */
@@ -13,7 +13,7 @@ export class Expiry {
   readonly #monotonicMs: number;
   readonly #wallMs: number;
 
-  /** Counted from the request and not from the response, so that it is never later than the service's expiry. */
+  /** Counted from the request and not from the response, so that it is never later than the server's expiry. */
   constructor(sentAt: ClockReading, durationMs: number) {
     this.#monotonicMs = sentAt.monotonicMs + durationMs;
     this.#wallMs = sentAt.wallMs + durationMs;

@@ -125,13 +125,13 @@ export class Leasehold {
     this.#useTimeoutMs = options.timeoutMs ?? USE_TIMEOUT_MS;
   }
 
-  /** Needs no token and is not retried. @throws LeaseholdError also when the service reports that it is not healthy */
+  /** Needs no token and is not retried. @throws LeaseholdError also when the server reports that it is not healthy */
   async health({ signal }: CallOptions = {}): Promise<Health> {
     return (await this.#askHealth(signal)).data;
   }
 
   /**
-   * Milliseconds by which this machine's clock is ahead of the service's, with the Date header's resolution of a
+   * Milliseconds by which this machine's clock is ahead of the server's, with the Date header's resolution of a
    * second.
    */
   async clockDifference({ signal }: CallOptions = {}): Promise<number> {
@@ -189,7 +189,7 @@ export class Leasehold {
     return use(this.#api, this.#useTimeoutMs, request, options);
   }
 
-  /** As `fetch`, with the credential at `path`. A body that the service cut fails with TRUNCATED while it is read. */
+  /** As `fetch`, with the credential at `path`. A body that the server cut fails with TRUNCATED while it is read. */
   fetch(path: string, url: string | URL | Request, init: UseFetchInit = {}): Promise<Response> {
     return fetchUpstream((request, options) => this.use(request, options), path, url, init);
   }

@@ -3,7 +3,7 @@ import { fromLimitFields, type Policy, type PolicyDraft, toLimitFields } from '.
 import type { PolicyReplacement, Policy as PolicyText } from './types.ts';
 
 /**
- * A policy from a list of the service. WHY not parsed: a newer service may have actions that this code does not
+ * A policy from a list of the server. WHY not parsed: a newer server may have actions that this code does not
  * know.
  */
 export function toPolicy({ max_ttl: maxTtlSeconds, created_at, limits: given, ...policy }: PolicyText): Policy {

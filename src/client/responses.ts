@@ -5,7 +5,7 @@
 import { LeaseholdError } from './errors.ts';
 import type { ErrorBody, Health } from './types.ts';
 
-/** Returned by proxies that cannot reach the service. */
+/** Returned by proxies that cannot reach the server. */
 const PROXY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /** Returns the error code of the system or the runtime, or else the message. */
@@ -15,7 +15,7 @@ export function reasonOf(error: unknown): string {
   return cause instanceof Error ? cause.message : 'unknown reason';
 }
 
-/** No response of the service is longer. */
+/** No response of the server is longer. */
 const MAX_BYTES = 256 * 1024 * 1024;
 /** No response with a value of 256 KiB is longer, however JSON escapes it. */
 export const MAX_VALUE_BYTES = 4 * 1024 * 1024;
@@ -78,9 +78,9 @@ export async function toError(response: Response): Promise<LeaseholdError> {
   if (typeof error?.code === 'string' && typeof error.message === 'string') {
     return new LeaseholdError(error.code, error.message, { ...details, approvalId: error.approval_id ?? null });
   }
-  // The health endpoint of a service that is not healthy.
+  // The health endpoint of a server that is not healthy.
   if (typeof data?.status === 'string') {
-    return new LeaseholdError('UNAVAILABLE', `the service reports the status "${data.status}"`, details);
+    return new LeaseholdError('UNAVAILABLE', `the server reports the status "${data.status}"`, details);
   }
   throw notLeasehold(response);
 }
@@ -93,7 +93,7 @@ export function discard({ body }: Response): void {
 /** A proxy's page, or another service. */
 export function notLeasehold({ status }: Pick<Response, 'status'>): LeaseholdError {
   return PROXY_STATUSES.has(status)
-    ? new LeaseholdError('UNREACHABLE', `a proxy responded instead of the service (HTTP ${status})`, { status })
+    ? new LeaseholdError('UNREACHABLE', `a proxy responded instead of the server (HTTP ${status})`, { status })
     : new LeaseholdError('INVALID_RESPONSE', `the server at this address is not Leasehold (HTTP ${status})`, {
         status,
       });

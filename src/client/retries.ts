@@ -25,7 +25,7 @@ export function mayHaveSucceeded({ code }: LeaseholdError): boolean {
 }
 
 /**
- * Delay after try number `attempt` (from 1): exponential with jitter, added to the service's Retry-After. Null when the
+ * Delay after try number `attempt` (from 1): exponential with jitter, added to the server's Retry-After. Null when the
  * error is not transient, or Retry-After exceeds a minute.
  */
 export function backoffMs(attempt: number, error: LeaseholdError, random = Math.random()): number | null {

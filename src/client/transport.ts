@@ -80,7 +80,7 @@ export class Transport {
     });
   }
 
-  /** Sends a deletion, which the service confirms with 204. @throws LeaseholdError, the signal's reason */
+  /** Sends a deletion, which the server confirms with 204. @throws LeaseholdError, the signal's reason */
   remove(spec: RequestSpec & { readonly method: 'DELETE' }, caller: AuthProvider): Promise<void> {
     const read = async (response: Response): Promise<void> => {
       if (response.status === 204) return;
@@ -129,7 +129,7 @@ export class Transport {
           // WHY for every call: nothing was done, and the same request goes on waiting for the same approval.
           const wait = this.#pauseForApproval(++pendingTries, error);
           if (wait === null) throw error;
-          attempt = 0; // the service responded
+          attempt = 0; // the server responded
           await pause(wait, signal);
           continue;
         }

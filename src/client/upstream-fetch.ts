@@ -1,6 +1,6 @@
 /**
  * `fetch` with a credential that the caller does not see: takes what `fetch` takes and returns a `Response`, through
- * one call of the service. Redirects are returned and not followed.
+ * one call of the server. Redirects are returned and not followed.
  */
 import { LeaseholdError } from './errors.ts';
 import type { UseRequest, UseResponse } from './types.ts';
@@ -13,7 +13,7 @@ export interface UseFetchInit extends RequestInit {
 
 type Use = (request: UseRequest, options: { readonly signal: AbortSignal }) => Promise<UseResponse>;
 
-/** @throws LeaseholdError for a rejection by the service, TypeError as `fetch` for a request that cannot exist */
+/** @throws LeaseholdError for a rejection by the server, TypeError as `fetch` for a request that cannot exist */
 export async function fetchUpstream(
   use: Use,
   path: string,

@@ -26,7 +26,7 @@ import type {
   UseResponse,
 } from './types.ts';
 
-/** Longer than the service waits for the head of an upstream's response. */
+/** Longer than the server waits for the head of an upstream's response. */
 export const USE_TIMEOUT_MS = 660_000;
 /** The body of the upstream's response; the server truncates the rest. */
 export const MAX_USE_BODY_BYTES = 2 * 1024 * 1024;
@@ -70,7 +70,7 @@ export function decodeBody({ body, body_encoding }: UseResponse): Uint8Array<Arr
 
 /**
  * The URL that replaces the origin of one of the credential's targets, counted from 1; without a number, of the first
- * that a request matches. The service reads the path as it is sent, so nothing in it is encoded.
+ * that a request matches. The server reads the path as it is sent, so nothing in it is encoded.
  * @throws LeaseholdError INVALID_REQUEST, BAD_OPTIONS
  */
 export function toBaseUrl(address: string, path: string, target: number | null): string {
@@ -123,7 +123,7 @@ export class UseLeases {
 
   /**
    * Issues the agent a lease with a token that an SDK sends as its API key to the base URL. Revoke it with
-   * `leases.revoke`. The service keeps no response with a token, so a lost one is not retried.
+   * `leases.revoke`. The server keeps no response with a token, so a lost one is not retried.
    * @throws LeaseholdError ACCESS_DENIED, NOT_FOUND, …
    */
   async issue(body: UseLeaseRequest, { signal }: CallOptions = {}): Promise<AgentUseLease> {

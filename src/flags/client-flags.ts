@@ -3,14 +3,14 @@ import { type Flags, text, toggle } from './flag.ts';
 
 export const FORMATS = ['table', 'json', 'yaml', 'env'] as const;
 
-/** Flags that select the service and the identity. The settings read them, not the commands. */
+/** Flags that select the server and the identity. The settings read them, not the commands. */
 export const CONNECTION_FLAGS = {
   address: text('URL', 'address of the server', { variable: 'LEASEHOLD_ADDR' }),
   agent: text('NAME', 'log in as this agent with its key', { variable: 'LEASEHOLD_AGENT' }),
   operator: text('NAME', 'log in as this operator with its key', { variable: 'LEASEHOLD_OPERATOR' }),
   'key-file': text('FILE', "the agent's or operator's private key, PEM or OpenSSH", { variable: 'LEASEHOLD_KEY_FILE' }),
   'token-file': text('FILE', 'read the token from this file', { variable: 'LEASEHOLD_TOKEN_FILE' }),
-  'data-dir': text('DIR', "data directory of a service on this machine, for its address and administrator's token", {
+  'data-dir': text('DIR', "data directory of a server on this machine, for its address and administrator's token", {
     variable: 'LEASEHOLD_DATA_DIR',
   }),
   'ca-file': text('FILE', 'PEM file of certificate authorities; only these are trusted', {

@@ -6,7 +6,7 @@ import { inParallel } from '../platform/waiting.ts';
 
 const MAX_CONCURRENT = 8;
 const RELEASE_TIMEOUT_MS = 5000;
-/** WHY waited for after an abort: the service may have issued leases whose responses are in flight. */
+/** WHY waited for after an abort: the server may have issued leases whose responses are in flight. */
 const IN_FLIGHT_TIMEOUT_MS = 5000;
 /** Errors that concern a single path; the other paths are still requested, so that all errors are reported. */
 const SINGLE_PATH_ERRORS: ReadonlySet<string> = new Set([
@@ -145,7 +145,7 @@ export async function releaseLeases(
   const failures = await revokeAll(client, leaseIds, AbortSignal.timeout(RELEASE_TIMEOUT_MS));
   if (failures.size === 0) return null;
   const [first] = failures.values();
-  const reason = first instanceof LeaseholdError ? first.message : 'the service did not answer in time';
+  const reason = first instanceof LeaseholdError ? first.message : 'the server did not answer in time';
   return `${failures.size} of ${leaseIds.length} leases were not revoked and will expire: ${reason}`;
 }
 

@@ -27,7 +27,7 @@ export interface UseLeaseClient extends LeaseClient {
     path: string,
     options: { readonly ttlSeconds?: number; readonly signal: AbortSignal },
   ): Promise<IssuedUseLease>;
-  /** The base URL under the address that the command uses; a service behind a proxy may know another one. */
+  /** The base URL under the address that the command uses; a server behind a proxy may know another one. */
   baseUrl(path: string): string;
   read(leaseId: string, options: { readonly signal: AbortSignal }): Promise<LeaseTimes>;
   renew(leaseId: string, options: { readonly signal: AbortSignal }): Promise<LeaseTimes>;
@@ -102,9 +102,9 @@ function variablesOf({ name: where, path, prefix, variable }: UseBinding, lease:
   }
   return new Map(
     given.map(([name, text]) => {
-      // WHY: the names come from the service, and some variables make programs run code.
+      // WHY: the names come from the server, and some variables make programs run code.
       if (!VARIABLE.test(name) || isLoaderVariable(name)) {
-        throw new LeaseholdError('INVALID_RESPONSE', `the service names the variable ${name}, which must not be set`);
+        throw new LeaseholdError('INVALID_RESPONSE', `the server names the variable ${name}, which must not be set`);
       }
       return [name, new Secret(text.startsWith(lease.base_url) ? baseUrl + text.slice(lease.base_url.length) : text)];
     }),
@@ -134,7 +134,7 @@ export async function keepRenewed(
       await renewOne(client, leaseId, signal);
     } catch (error) {
       if (signal.aborted) return;
-      const reason = error instanceof LeaseholdError ? error.message : 'the service did not answer';
+      const reason = error instanceof LeaseholdError ? error.message : 'the server did not answer';
       say(`${path}: the use lease was not renewed: ${reason}`);
     }
   });
@@ -149,7 +149,7 @@ async function renewOne(
 ): Promise<never> {
   const startedAt = performance.now();
   let { issued_at, expires_at } = await readTimes(client, leaseId, signal);
-  // This machine's clock may differ from the service's, so only the time that has passed is measured here.
+  // This machine's clock may differ from the server's, so only the time that has passed is measured here.
   const remaining = (): number => Date.parse(expires_at) - Date.parse(issued_at) - (performance.now() - startedAt);
   for (;;) {
     const half = remaining() / 2;

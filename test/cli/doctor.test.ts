@@ -1,5 +1,5 @@
 // `leasehold doctor` explains what keeps an SDK from working with a base URL of the vault. With `--state` and
-// `--values` it names each row that does not answer to the log.
+// `--values` it names each row that does not match the audit log.
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -48,7 +48,7 @@ test('an address that SDKs cannot or should not use is a warning', async (t) => 
   const plain = { LEASEHOLD_ADDR: 'http://vault.invalid:7700' };
   const { found } = await doctor(t, plain, ['--insecure-http', '--timeout', '1']);
   assert.match(found('SDK base URL') ?? '', /^warning: plain HTTP to another machine/);
-  assert.match(found('service') ?? '', /^wrong: /);
+  assert.match(found('server') ?? '', /^wrong: /);
 });
 
 /** Whether Node's fetch sends a request for the vault to the proxy, which reads the same variables. */
@@ -192,7 +192,7 @@ test('an unaltered vault passes, --values opens each value in addition, and only
     assert.deepEqual(await check(t, intact, flag), {
       code: 0,
       stderr: '',
-      told: ['log ok: 7 entries, chain intact', `state ok: ${checked} rows, entries and values answer to the log`],
+      told: ['log ok: 7 entries, chain intact', `state ok: ${checked} rows, entries and values match the audit log`],
     });
   }
   assert.deepEqual((await check(t, intact, null)).told, [], 'without the flag the state is not checked');

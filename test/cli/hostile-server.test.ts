@@ -348,7 +348,7 @@ test('a service that cannot prove itself receives only a nonce, even if it relay
     writeFileSync(file, `${other.address}\n`);
     const { code, stderr } = await home.leasehold(['put', 'a/b', '-'], { input: VALUE });
     assert.equal(code, 2);
-    assert.match(stderr, /the server on http:\/\/127\.0\.0\.1:\d+ is not the service of .*; nothing was sent/);
+    assert.match(stderr, /the server on http:\/\/127\.0\.0\.1:\d+ is not the server of .*; nothing was sent/);
     assert.equal(other.received.length, 1);
     const [said = ''] = other.received;
     assert.match(said, /^GET \/api\/v1\/health /);

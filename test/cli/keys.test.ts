@@ -116,14 +116,14 @@ test('without a service in the data directory nothing goes to the default addres
     assert.equal(code, 1, words.join(' '));
     assert.equal(
       stderr,
-      `leasehold: No service has published its address in ${home.path}/.leasehold, and another program may listen on http://127.0.0.1:7700. Start the service, or name its address with --address.\n`,
+      `leasehold: No server has published its address in ${home.path}/.leasehold, and another program may listen on http://127.0.0.1:7700. Start the server, or name its address with --address.\n`,
     );
   }
 });
 
 test('nothing goes to another machine, whatever names it', async (t) => {
   const home = newHome(t);
-  const refused = /is not an address of this machine\. Run leasehold unlock on the machine of the service/;
+  const refused = /is not an address of this machine\. Run leasehold unlock on the machine of the server/;
   const address = 'https://vault.example:7700';
   const flags = await home.leasehold([...MISSING, '--address', address]);
   assert.deepEqual([flags.code, refused.test(flags.stderr)], [1, true], flags.stderr);
@@ -170,5 +170,5 @@ test('the service of the data directory is unlocked, and a program on the addres
   writeFileSync(join(service.dataDir, 'daemon.address'), `${other.address}\n`);
   const { code, stderr } = await operator.leasehold(['unlock', '--root-key-file', file]);
   assert.deepEqual([code, other.received], [2, ['GET /api/v1/health']]);
-  assert.match(stderr, /is not the service of .*; nothing was sent/);
+  assert.match(stderr, /is not the server of .*; nothing was sent/);
 });

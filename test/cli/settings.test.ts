@@ -331,7 +331,7 @@ test('the authority is named by flag, variable or the user’s profile; without 
   assert.equal(without.code, 2);
   assert.match(without.stderr, /^leasehold: the certificate of https:\S+ is not trusted/);
   assert.match(without.stderr, /--ca-file FILE or set LEASEHOLD_CA_FILE/);
-  assert.doesNotMatch(without.stderr, /does the service run there/i);
+  assert.doesNotMatch(without.stderr, /does the server run there/i);
 
   const ca = certificate.certFile;
   assert.equal((await home.leasehold(['list', '--ca-file', ca])).code, 0);

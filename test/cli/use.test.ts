@@ -185,13 +185,13 @@ test('--timeout limits a use', async (t) => {
 test('a value in the response is masked, and a notice says so', async () => {
   const { code, stdout, stderr } = await use(['GET', '/v1/key']);
   assert.deepEqual([code, stdout.includes(VALUE), /^seen Bearer \[/.test(stdout)], [0, false, true]);
-  assert.equal(stderr, 'The value was masked in the response, in 1 place.\n');
+  assert.equal(stderr, 'The value was redacted in the response, in 1 place.\n');
 });
 
 test('a response that was cut is printed as far as it came, and exits with 2', async () => {
   const { code, stdout, stderr } = await use(['GET', '/v1/large']);
   assert.deepEqual([code, stdout.length], [2, LIMIT]);
-  assert.equal(stderr, 'WARNING  the response was cut at 2 MiB, the limit of one call.\n');
+  assert.equal(stderr, 'WARNING  the response was truncated at 2 MiB, the limit of one call.\n');
 });
 
 test('on a terminal control characters are escaped, and bytes that are not text are not printed', async () => {

@@ -102,7 +102,7 @@ test('leases that have ended are not a failure, and those that cannot be revoked
   assert.equal(await releaseLeases(book, ['a', 'ended']), null);
   assert.equal(
     await releaseLeases(book, ['b', 'stuck1', 'stuck2']),
-    '2 of 3 leases were not revoked and will expire: the service did not answer in time',
+    '2 of 3 leases were not revoked and will expire: the server did not answer in time',
   );
   assert.deepEqual(book.revoked, ['a', 'b']);
 });

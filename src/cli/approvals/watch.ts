@@ -107,8 +107,8 @@ export class ApprovalWatch {
   async #describeEnd({ approval_id: id }: Approval): Promise<string> {
     const { vault, signal } = this.#options;
     const { status, answered_by: by } = await vault.approvals.read(id, { signal });
-    if (status === 'timed_out') return 'The request timed out meanwhile.';
-    return `The request was ${status}${by === null ? '' : ` by ${by}`} meanwhile.`;
+    if (status === 'timed_out') return 'The request timed out.';
+    return `The request was ${status}${by === null ? '' : ` by ${by}`}.`;
   }
 
   /** Resolves to the key, or to null once `isOver` is true. */
@@ -142,7 +142,7 @@ export class ApprovalWatch {
     }
   }
 
-  /** A service that does not respond is asked again. */
+  /** A server that does not respond is asked again. */
   async #tolerate(isOver: () => Promise<boolean>): Promise<boolean> {
     try {
       const result = await isOver();

@@ -21,7 +21,7 @@ const COLUMNS = ['name', 'description', 'public_key', 'registered_at'];
 const add = defineCommand({
   name: 'agent add',
   about: [
-    'The private key is written to a file that only you can read, by default ~/.config/leasehold/agents/NAME.pem, where --agent NAME finds it. The service receives only the public key. For an agent on another machine, make the key there and register its public key with --public-key.',
+    'The private key is written to a file that only you can read, by default ~/.config/leasehold/agents/NAME.pem, where --agent NAME finds it. The server receives only the public key. For an agent on another machine, make the key there and register its public key with --public-key.',
     'A new agent has no access until a policy grants it: see leasehold policy put.',
   ],
   arguments: [{ name: 'NAME', help: 'name of the agent: letters, digits, . _ and -', count: 'one' }],
@@ -32,7 +32,7 @@ const add = defineCommand({
       'FILE',
       'register this key instead of a new one: PEM, OpenSSH, a line ssh-ed25519 …, or base64 of its 32 bytes; of a private key only the public half is sent; - for standard input',
     ),
-    'service-key': toggle('let the service make the key pair and keep it in its data directory'),
+    'service-key': toggle('let the server make the key pair and keep it in its data directory'),
   },
   examples: [
     { line: 'leasehold agent add deploy-bot', does: 'register an agent on this machine' },
@@ -165,13 +165,13 @@ const rotate = defineCommand({
   ],
   arguments: [NAME],
   flags: {
-    grace: parsed('DURATION', 'for how long the former key is valid, such as 0s or 15m (default 5m)', toGrace),
+    grace: parsed('DURATION', 'for how long the previous key is valid, such as 0s or 15m (default 5m)', toGrace),
     'new-key': text(
       'FILE',
       'the file of the new private key; the previous file is kept (default: as agent add writes it)',
     ),
     'public-key': text('FILE', 'take this key instead of a new one, as for agent add'),
-    'service-key': toggle('let the service make the key pair and replace the file in its data directory'),
+    'service-key': toggle('let the server make the key pair and replace the file in its data directory'),
   },
   async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
@@ -187,7 +187,7 @@ const rotate = defineCommand({
     };
     try {
       const rotated = await vault.agents.rotate(name, body, { signal });
-      // ORDER: the former file stays until the service knows the new key.
+      // ORDER: the previous file stays until the server knows the new key.
       if (file !== null) replaceKeyFile(file, usualFile);
       await invocation.output.record(rotated);
     } catch (error) {

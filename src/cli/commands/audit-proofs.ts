@@ -22,7 +22,7 @@ import { printNotice, type Terminal } from '../terminal.ts';
 const checkpoint = defineCommand({
   name: 'audit checkpoint',
   about: [
-    'Keep checkpoints where the host of the service cannot reach them: audit verify --checkpoint FILE, or scripts/verify_audit.py with an export, shows whether the log still extends them.',
+    'Keep checkpoints where the host of the server cannot reach them: audit verify --checkpoint FILE, or scripts/verify_audit.py with an export, shows whether the log still extends them.',
   ],
   flags: {
     'public-key': toggle('print the public key of the checkpoints instead'),
@@ -118,7 +118,7 @@ export async function contradiction(
 const acceptRollback = defineCommand({
   name: 'audit accept-rollback',
   about: [
-    'A service whose log lacks an entry that it has seen, or a signed checkpoint, serves only health, and lists, verification and export of the log. First try to restore what is missing: a file of the database, or a standby that was not behind. What the lost entries undid is in force again, for example agents that were deregistered and leases that were revoked.',
+    'A server whose log lacks an entry that it has seen, or a signed checkpoint, serves only health, and lists, verification and export of the log. First try to restore what is missing: a file of the database, or a standby that was not behind. What the lost entries undid is in force again, for example agents that were deregistered and leases that were revoked.',
   ],
   flags: CONFIRMATION_FLAGS,
   printsNoRecords: true,
@@ -140,7 +140,7 @@ const acceptRollback = defineCommand({
 const exportEntries = defineCommand({
   name: 'audit export',
   about: [
-    'An auditor can verify the export without the service: run scripts/verify_audit.py with the key from leasehold audit key and the head record from --head.',
+    'An auditor can verify the export without the server: run scripts/verify_audit.py with the key from leasehold audit key and the head record from --head.',
   ],
   flags: {
     out: text('FILE', 'write to this new file instead of standard output'),

@@ -46,7 +46,7 @@ export const consoleCommand: Command = defineCommand({
 });
 
 /**
- * The page of the console at the address of the service: at `localhost` instead of an address of this machine, because
+ * The page of the console at the address of the server: at `localhost` instead of an address of this machine, because
  * passkeys work there. @throws UsageError for a socket
  */
 export function consoleUrl(address: string, page = ''): string {

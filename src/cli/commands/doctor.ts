@@ -20,18 +20,18 @@ export const doctor = defineCommand({
   name: 'doctor',
   about: [
     'The checks named after SDKs and their variables find what keeps an SDK from working with a base URL of the vault: a certificate that it does not trust, a proxy variable that captures the address, or a base-URL variable that points elsewhere.',
-    'With --state, the administrator also has the service verify the log and check all state against it: each agent, policy, credential, set of targets and session against the newest entry about it. With --values it also opens every sealed value. A row is named with what is wrong: "altered" has an invalid MAC, "not as recorded" was replayed or rolled back, "missing" was removed outside the service, "value unreadable" does not authenticate.',
+    'With --state, the administrator also has the server verify the log and check all state against it: each agent, policy, credential, set of targets and session against the newest entry about it. With --values it also decrypts every value. A row is named with what is wrong: "altered" has an invalid MAC, "not as recorded" was replayed or rolled back, "missing" was removed outside the server, "value unreadable" does not authenticate.',
     'The exit code is 2 if a check fails; warnings do not change it.',
   ],
   flags: {
     state: toggle('check all state of the vault against its log'),
-    values: toggle('also open every sealed value; implies --state'),
+    values: toggle('also decrypt every value; implies --state'),
   },
   async run(invocation, { state, values }) {
     const findings = [
       ...settingsOf(invocation),
       ...filesOf(invocation),
-      ...(await serviceOf(invocation)),
+      ...(await serverOf(invocation)),
       ...(state || values ? await stateOf(invocation, values) : []),
       ...(await checkSdks(invocation)),
     ];
@@ -84,19 +84,19 @@ function checkMode(check: string, file: string): CheckResult | null {
   return warning(check, `${file} is accessible to other users: run chmod 600 on it`);
 }
 
-async function serviceOf(invocation: Invocation): Promise<CheckResult[]> {
+async function serverOf(invocation: Invocation): Promise<CheckResult[]> {
   const { settings, signal } = invocation;
   const findings: CheckResult[] = [];
   const vault = invocation.connect(true);
-  let check = 'service';
+  let check = 'server';
   try {
     const startedAt = performance.now();
     const { status } = await vault.health({ signal });
     findings.push(ok(check, `${status}, responded in ${Math.round(performance.now() - startedAt)} ms`));
     const difference = await vault.clockDifference({ signal });
     const isFar = Math.abs(difference) > MAX_CLOCK_DIFFERENCE_MS;
-    if (isFar) findings.push(warning('clock', `differs from the service by ${Math.round(difference / 1000)} s`));
-    else findings.push(ok('clock', 'agrees with the service'));
+    if (isFar) findings.push(warning('clock', `differs from the server by ${Math.round(difference / 1000)} s`));
+    else findings.push(ok('clock', 'agrees with the server'));
     if (settings.identity.value.kind === 'anonymous') return findings;
     check = 'login';
     const { name, expiresAt } = await identify(vault, signal);
@@ -115,7 +115,7 @@ async function checkState({ audit }: Leasehold, invocation: Invocation, values: 
   const found = await withVerificationProgress(invocation, 'Checking', audit, verifying);
   const log = found.valid ? ok('log', `${found.entries} entries, chain intact`) : wrong('log', found.message);
   const { checked, problem_count, problems } = found.state ?? { checked: 0, problem_count: 0, problems: [] };
-  if (problem_count === 0) return [log, ok('state', `${checked} rows, entries and values answer to the log`)];
+  if (problem_count === 0) return [log, ok('state', `${checked} rows, entries and values match the audit log`)];
   const shown = problems.map(({ subject, problem }) => wrong('state', `${subject}: ${problem}`));
   const others = problem_count - problems.length;
   return [log, ...shown, ...(others > 0 ? [wrong('state', `${others} more`)] : [])];

@@ -31,7 +31,7 @@ const lock = defineCommand({
 const unlock = defineCommand({
   name: 'unlock',
   about: [
-    'Works over a Unix socket or from the machine of the service only. The passphrase stays on this machine; the service gets the secret that follows from it. It goes to the service of the data directory, which proves itself first, or to the address that you name; never to the default address. Shares are given one at a time, by any of their holders, within ten minutes of each other.',
+    'Works over a Unix socket or from the machine of the server only. The passphrase stays on this machine; the server gets the secret that follows from it. It goes to the server of the data directory, which proves itself first, or to the address that you name; never to the default address. Shares are given one at a time, by any of their holders, within ten minutes of each other.',
   ],
   flags: {
     slot: text('NAME', 'key slot to open (default: the only one)'),
@@ -43,7 +43,7 @@ const unlock = defineCommand({
     { line: 'leasehold unlock', does: 'ask for the passphrase or a share' },
     {
       line: 'leasehold unlock --address unix:/run/leasehold/socket',
-      does: 'give a share from another account than that of the service',
+      does: 'give a share from another account than that of the server',
     },
   ],
   async run(invocation, flags) {
@@ -62,7 +62,7 @@ const unlock = defineCommand({
 });
 
 /**
- * INVARIANT: a secret is sent only to a service that proved itself by its data directory, or to an address of this
+ * INVARIANT: a secret is sent only to a server that proved itself by its data directory, or to an address of this
  * machine that the user named, trusts or is logged in to. Any program may listen on the default address.
  * @throws UsageError
  */
@@ -70,12 +70,12 @@ function assertMayReceiveSecret({ address, dataDir }: Settings): void {
   const { value, source, level } = address;
   if (level === 'default') {
     throw new UsageError(
-      `No service has published its address in ${dataDir.value}, and another program may listen on ${value}. Start the service, or name its address with --address`,
+      `No server has published its address in ${dataDir.value}, and another program may listen on ${value}. Start the server, or name its address with --address`,
     );
   }
   if (value.startsWith('unix:') || isLoopback(URL.parse(value)?.hostname ?? '')) return;
   throw new UsageError(
-    `${source}: ${value} is not an address of this machine. Run leasehold unlock on the machine of the service, with --address unix:/PATH or a loopback address`,
+    `${source}: ${value} is not an address of this machine. Run leasehold unlock on the machine of the server, with --address unix:/PATH or a loopback address`,
   );
 }
 

@@ -37,8 +37,8 @@ function nameOf(given: string): string {
 const add = defineCommand({
   name: 'operator add',
   about: [
-    'With --invite, prints a link with which the operator registers a passkey. With --oidc, the operator signs in at the identity provider of the service. With either, a key is made only if you ask for one with --new-key.',
-    'The private key is written to a file that only you can read, by default ~/.config/leasehold/operators/NAME.pem, where --operator NAME finds it. The service receives only the public key.',
+    'With --invite, prints a link with which the operator registers a passkey. With --oidc, the operator signs in at the identity provider of the server. With either, a key is made only if you ask for one with --new-key.',
+    'The private key is written to a file that only you can read, by default ~/.config/leasehold/operators/NAME.pem, where --operator NAME finds it. The server receives only the public key.',
     'An editor may touch only what policies for operator:NAME grant it. Once there is an operator with the role admin, keep the administrator’s token for emergencies: its use leaves an entry.',
   ],
   arguments: [{ name: 'NAME', help: 'name of the operator: letters, digits, . _ and -', count: 'one' }],
@@ -185,7 +185,7 @@ const set = defineCommand({
 const rotate = defineCommand({
   name: 'operator rotate',
   about: [
-    'A new key pair is made on this machine. Its file replaces the former one when the service knows the new key.',
+    'A new key pair is made on this machine. Its file replaces the previous one when the server knows the new key.',
   ],
   arguments: [NAME],
   flags: {
@@ -200,7 +200,7 @@ const rotate = defineCommand({
     const key = await giveOrMakeKey(invocation, flags['public-key'], `${file}.next`);
     try {
       const rotated = await invocation.connect().operators.rotate(name, { public_key: key.publicKey }, { signal });
-      // ORDER: the former file stays until the service knows the new key.
+      // ORDER: the previous file stays until the server knows the new key.
       if (key.file !== null) renameSync(key.file, file);
       await invocation.output.record(rotated);
     } catch (error) {

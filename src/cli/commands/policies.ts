@@ -88,7 +88,7 @@ const show = defineCommand({
 const remove = defineCommand({
   name: 'policy delete',
   about: [
-    'Shows what the policy grants, and asks for confirmation. If another policy grants the same access, it decides from then on, possibly with longer leases.',
+    'Shows what the policy grants, and asks for confirmation. If another policy grants the same access, that one decides after the deletion, possibly with longer leases.',
     'Existing leases stay valid until they expire, but cannot be renewed; leasehold lease revoke ends them immediately.',
   ],
   arguments: [NAME],

@@ -96,7 +96,7 @@ export const test = defineCommand({
   name: 'policy test',
   about: [
     'Each line is allow|deny AGENT ACTION PATH. With the action use, METHOD and URL of a request may follow. An allow can end with ttl SECONDS, the exact lease duration. Text after # is a comment. If an expectation fails, it is printed and the exit code is 3.',
-    'With --policies DIR, the command tests policy files with the same decision function and needs no service, so a change can be tested before it is applied. Targets are not in policy files, so a line with a request needs a vault.',
+    'With --policies DIR, the command tests policy files with the same decision function and needs no server, so a change can be tested before it is applied. Targets are not in policy files, so a line with a request needs a vault.',
   ],
   arguments: [{ name: 'FILE', help: 'file of expectations; - for standard input', count: 'one' }],
   flags: { policies: text('DIR', 'test the policy files in this directory instead of a vault') },

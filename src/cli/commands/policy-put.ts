@@ -23,7 +23,7 @@ const FLAGS = {
   'uses-per-hour': text('NUMBER', 'maximum number of uses of each agent in an hour'),
   'bytes-per-hour': text('NUMBER', 'maximum number of bytes that each agent may send and receive in an hour'),
   concurrent: text('NUMBER', 'maximum number of uses of each agent at the same time'),
-  approval: text('use|retrieve', 'the action that a person must approve'),
+  approval: text('use|retrieve', 'the action that an operator must approve'),
   'approval-each': text('EXTENT', 'what one approval covers: request, endpoint or host'),
   'approval-scope': text('SCOPE', "how long an approval counts: once, session, '5 uses' or '3600 seconds'"),
   'approval-quorum': text('NUMBER', 'how many operators must approve (default 1)'),

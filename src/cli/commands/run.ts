@@ -98,11 +98,11 @@ function findMapping({ settings, terminal }: Invocation, name: string | null, is
   return { mapping, uses: parseUses(uses, `${found.source} use`) };
 }
 
-/** @throws UsageError if programs cannot connect to the service */
+/** @throws UsageError if programs cannot connect to the server */
 function checkAddress({ settings: { address } }: Invocation): void {
   if (!address.value.startsWith('unix:')) return;
   throw new UsageError(
     '--use: programs cannot connect to a Unix socket',
-    'Let the service listen on HOST:PORT too, and use --address.',
+    'Let the server listen on HOST:PORT too, and use --address.',
   );
 }

@@ -12,7 +12,7 @@ import type { Terminal } from '../terminal.ts';
 
 const status = defineCommand({
   name: 'status',
-  about: ['Needs no token. The exit code is 2 if the service is not healthy.'],
+  about: ['Needs no token. The exit code is 2 if the server is not healthy.'],
   async run(invocation) {
     const { settings, signal } = invocation;
     const vault = invocation.connect(true);

@@ -57,7 +57,7 @@ const login = defineCommand({
   takesValue: true,
   examples: [
     { line: 'leasehold login --agent deploy-bot', does: 'save a session for deploy-bot' },
-    { line: 'leasehold login --address https://vault.example.org', does: 'prompt for a token for this service' },
+    { line: 'leasehold login --address https://vault.example.org', does: 'prompt for a token for this server' },
   ],
   printsNoRecords: true,
   async run({ terminal, settings, signal }, _flags, from) {

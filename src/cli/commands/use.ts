@@ -124,9 +124,9 @@ const FAILURE_HINTS: readonly (readonly [failure: string, hint: string])[] = [
   ['tls', 'Its certificate is not trusted; see --target-ca-file of leasehold target put.'],
   ['timeout', 'It took too long to respond.'],
   ['protocol', 'It did not respond in HTTP.'],
-  ['coding', 'Its response has a coding in which the value cannot be masked.'],
-  ['partial', 'It answered with a part that was not asked for, in which a part of the value could not be masked.'],
-  ['broker', 'Try again: the part of the service that makes requests was restarted.'],
+  ['coding', 'Its response has a coding in which the value cannot be redacted.'],
+  ['partial', 'It answered with a part that was not asked for, in which a part of the value could not be redacted.'],
+  ['broker', 'Try again: the part of the server that makes requests was restarted.'],
 ];
 
 /** Null to keep the error's own hint, or the usual one of its code. */
@@ -160,8 +160,8 @@ function printUpstreamResponse(terminal: Terminal, reply: UseResponse, hasHead: 
     else printNotice(terminal, `The body is ${pluralize(body.length, 'byte')}, and not text. To see it, redirect it.`);
   }
   if (redactions > 0)
-    printNotice(terminal, `The value was masked in the response, in ${pluralize(redactions, 'place')}.`);
-  if (isTruncated) printNotice(terminal, 'WARNING  the response was cut at 2 MiB, the limit of one call.');
+    printNotice(terminal, `The value was redacted in the response, in ${pluralize(redactions, 'place')}.`);
+  if (isTruncated) printNotice(terminal, 'WARNING  the response was truncated at 2 MiB, the limit of one call.');
   const isSuccess = status >= 200 && status < 300;
   if (!isSuccess)
     printNotice(terminal, `The upstream responded with ${statusWords(status)}.${redirectHint(reply, hasHead)}`);

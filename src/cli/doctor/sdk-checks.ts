@@ -26,7 +26,7 @@ export const wrong = (check: string, found: string): CheckResult => ({ check, re
 export async function checkSdks({ settings, terminal, signal }: Invocation): Promise<CheckResult[]> {
   const address = URL.parse(settings.address.value);
   if (address === null || !/^https?:$/.test(address.protocol)) {
-    const found = 'SDKs cannot connect to a Unix socket: let the service listen on HOST:PORT too';
+    const found = 'SDKs cannot connect to a Unix socket: let the server listen on HOST:PORT too';
     return [warning('SDK base URL', found)];
   }
   const { environment } = terminal;
@@ -138,7 +138,7 @@ const VARIABLES = [
   ['REQUESTS_CA_BUNDLE', 'requests of Python'],
 ] as const;
 
-/** No finding without TLS, or if the service is not reached, which another check reports. */
+/** No finding without TLS, or if the server is not reached, which another check reports. */
 async function checkCertificate(
   address: URL,
   { environment, workingDirectory }: Pick<Terminal, 'environment' | 'workingDirectory'>,

@@ -47,7 +47,7 @@ export const requestSuffix = ({ request }: Pick<AccessQuery, 'request'>): string
 export type Ask = (question: AccessQuery) => Promise<Simulation>;
 
 /**
- * Evaluates policies that are only in files, by the decision function of the service. Every agent counts as registered.
+ * Evaluates policies that are only in files, by the decision function of the server. Every agent counts as registered.
  * Targets are in a vault only, so a question about a request needs one.
  */
 export function localSimulator(drafts: readonly PolicyDraft[]): Ask {

@@ -1,4 +1,4 @@
-/** Explains a decision of the service policy by policy, with the functions that decide. */
+/** Explains a decision of the server policy by policy, with the functions that decide. */
 
 import { toPolicy } from '../../client/policy-drafts.ts';
 import type { Policy as PolicyText, Simulation } from '../../client/types.ts';

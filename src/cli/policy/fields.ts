@@ -66,7 +66,7 @@ export function readFields(value: unknown, name: string): Read {
   const approval = has('approval') ? (fields['approval'] as ApprovalFields) : undefined;
   const maxTtlSeconds = has('max_ttl') ? toSeconds(fields['max_ttl']) : undefined;
   let draft: PolicyDraft | null = null;
-  // The parser of the service, so both accept the same policies.
+  // The parser of the server, so both accept the same policies.
   const rule = ruleBroken(() => {
     draft = parsePolicy({ name, principal, resources, actions, maxTtlSeconds, limits, approval });
   });

@@ -44,14 +44,14 @@ async function assertOwnService(
   if (challenge === null) {
     throw new LeaseholdError(
       'UNREACHABLE',
-      `no service runs on ${dataDir}, although its address file names ${address}; nothing was sent`,
+      `no server runs on ${dataDir}, although its address file names ${address}; nothing was sent`,
     );
   }
   const { 'leasehold-proof': proof } = await exchange(connection, host, challenge.nonce);
   if (challenge.isAnsweredBy(typeof proof === 'string' ? proof : null)) return;
   throw new LeaseholdError(
     'INVALID_RESPONSE',
-    `the server on ${address} is not the service of ${dataDir}; nothing was sent`,
+    `the server on ${address} is not the server of ${dataDir}; nothing was sent`,
   );
 }
 

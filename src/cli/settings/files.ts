@@ -51,7 +51,7 @@ const PROJECT_FIELDS: ReadonlyMap<string, Kind> = new Map([
 const USER_FIELDS: ReadonlyMap<string, Kind> = new Map([
   ...PROJECT_FIELDS,
   ['token_file', 'path'],
-  // WHY not in a project file: its author could intercept the connection and impersonate the service.
+  // WHY not in a project file: its author could intercept the connection and impersonate the server.
   ['ca_file', 'path'],
   ['data_dir', 'path'],
   ['trusted_addresses', 'texts'],
@@ -257,7 +257,7 @@ export function readAdminToken(dataDir: string): Secret | null {
   return token === null ? null : new Secret(token);
 }
 
-/** The key file of an agent whose key pair the service made. */
+/** The key file of an agent whose key pair the server made. */
 export function keyFileIn(dataDir: string, agent: string): string {
   return join(childPath(dataDirPaths(dataDir).agentsDir, agent), 'private_key.pem');
 }

@@ -43,7 +43,7 @@ export function findIdentity(search: Search): Setting<Identity> {
   const setting = trust === 'for its login' ? explicitIdentity(search, login) : configuredIdentity(search);
   if (trust === 'fully') assertKeyIsOfAgent(search, setting);
   if (setting !== null) return { ...setting, value: withLogin(setting.value, login) };
-  // WHY also an expired session: the service's clock decides, and another identity must not be used silently.
+  // WHY also an expired session: the server's clock decides, and another identity must not be used silently.
   if (login !== null) return { value: login, source: 'leasehold login', level: 'login' };
   const token = isOwnService(search) ? readAdminToken(search.dataDir) : null;
   if (token !== null) {

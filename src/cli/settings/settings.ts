@@ -56,7 +56,7 @@ export interface Settings {
   readonly identity: Setting<Identity>;
   readonly dataDir: Setting<string>;
   /**
-   * Set when the address, the token or the trust in the address comes from the data directory: the service must then
+   * Set when the address, the token or the trust in the address comes from the data directory: the server must then
    * prove itself.
    */
   readonly ownService: OwnService | null;
