@@ -26,6 +26,12 @@ test('ranges follow every change of the policies and are cached in between', () 
   assertRanges();
   put('one', 'agent:ci-1', ['d']);
   assertRanges();
+  // Next to a policy of the same principal, which keeps what was computed for it.
+  put('three', 'agent:ci-1', ['e/*']);
+  assertRanges();
+  policies.remove('three' as PolicyName);
+  listed.delete('three');
+  assertRanges();
   policies.remove('two' as PolicyName);
   listed.delete('two');
   assertRanges();
