@@ -52,8 +52,10 @@ class PatternIndex {
   /** Each pattern's policies, most restrictive first. */
   readonly #byPattern = new Map<Pattern, Policy[]>();
   readonly #lengths = new LengthMultiset();
-  /** In code-point order; null after a change, as the ranges. */
-  #sorted: readonly Pattern[] | null = null;
+  /** In code-point order, as they were before the changes since. */
+  #sorted: readonly Pattern[] = [];
+  #isSorted = true;
+  /** Null after a change. */
   #ranges: readonly PathRange[] | null = null;
 
   get isEmpty(): boolean {
@@ -71,12 +73,18 @@ class PatternIndex {
 
   /** The patterns in code-point order. */
   #patterns(): readonly Pattern[] {
-    this.#sorted ??= [...this.#byPattern.keys()].sort();
+    if (!this.#isSorted) {
+      const added = new Set(this.#byPattern.keys());
+      const kept = this.#sorted.filter((pattern) => added.delete(pattern));
+      // A long run in order and a short rest are sorted in linear time.
+      this.#sorted = [...kept, ...added].sort();
+      this.#isSorted = true;
+    }
     return this.#sorted;
   }
 
   #changed(): void {
-    this.#sorted = null;
+    this.#isSorted = false;
     this.#ranges = null;
   }
 
