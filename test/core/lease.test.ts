@@ -1,4 +1,5 @@
-// When a lease has ended, and which leases a bulk revocation ends. SOURCE: docs/decisions.md, "Leases".
+// When a lease has ended, which leases a bulk revocation ends, and when one is renewed. SOURCE:
+// docs/decisions.md, "Leases".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -11,6 +12,8 @@ import {
 } from '../../src/core/lease.ts';
 import type { AgentId, AgentName, CredentialId, LeaseId } from '../../src/core/names.ts';
 import { parsePath } from '../../src/core/path.ts';
+import type { Command } from './history/commands.ts';
+import { World } from './history/world.ts';
 
 const ISSUED = 1_000_000;
 const EXPIRES = ISSUED + 10_000;
@@ -109,3 +112,45 @@ test('an ended lease is listed for 7 days after its end, the earlier of expiry a
   assert.equal(isWithinRetention(revoked, ISSUED + 8 * DAY - 1), true);
   assert.equal(isWithinRetention(revoked, ISSUED + 8 * DAY), false);
 });
+
+/** An agent with a session, and a policy under which it retrieves. */
+function lent() {
+  const world = new World({ adminMayRetrieve: true, versionsKept: 10 });
+  const run = (...commands: readonly Command[]) => world.play({ wait: { ms: 0 }, commands });
+  const policy = { name: 'p', principal: 'agent:a', resources: ['db'], actions: ['retrieve'], maxTtlSeconds: 60 };
+  const retrieve: Command = { kind: 'retrieve', by: 2, path: 'db', version: null, ttl: null };
+  run({ kind: 'register', by: 0, name: 'a', description: '' });
+  run({ kind: 'challenge', name: 'a' }, { kind: 'verify', name: 'a', challenge: 0, isSigned: true });
+  run({ kind: 'createPolicy', by: 0, policy });
+  run({ kind: 'store', by: 0, path: 'db', type: null, description: null, onlyIfNew: false });
+  assert.equal(run(retrieve)[0]?.code, 'OK');
+  /** The codes for the agent and for the administrator, who both renew the newest lease. */
+  const renew = () => run(...[2, 0].map((by): Command => ({ kind: 'renew', by, lease: 0 }))).map(({ code }) => code);
+  return { world, run, policy, renew };
+}
+
+test('a renewal is decided by the policies as they are now, and one that is denied leaves the lease unchanged', () => {
+  const { world, run, policy, renew } = lent();
+  const shorter = { ...policy, name: 'shorter', maxTtlSeconds: 30 };
+  run({ kind: 'createPolicy', by: 0, policy: shorter }, { kind: 'deletePolicy', by: 0, name: 'p' });
+  assert.deepEqual(renew(), ['OK', 'OK']);
+  const [lease] = world.shelf.leases();
+  assert.deepEqual([lease?.policyName, lease?.expiresAt], ['shorter', world.now + 30_000]);
+  run({ kind: 'deletePolicy', by: 0, name: 'shorter' });
+  assert.deepEqual(renew(), ['ACCESS_DENIED', 'ACCESS_DENIED']);
+  assert.deepEqual(world.shelf.leases(), [lease]);
+});
+
+const END: Readonly<Record<string, (scene: ReturnType<typeof lent>) => void>> = {
+  expired: ({ world }) => void world.play({ wait: { ms: 60_000 }, commands: [] }),
+  'been revoked': ({ run }) => void run({ kind: 'revoke', by: 0, lease: 0 }),
+  'lost its credential': ({ run }) => void run({ kind: 'remove', by: 0, path: 'db' }),
+};
+
+for (const [what, end] of Object.entries(END)) {
+  test(`a lease that has ${what} is not renewed`, () => {
+    const scene = lent();
+    end(scene);
+    assert.deepEqual(scene.renew(), ['LEASE_ENDED', 'LEASE_ENDED']);
+  });
+}

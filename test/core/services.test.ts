@@ -3,7 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findService, recogniseKey, SERVICES, serviceTargets } from '../../src/core/catalogue/catalogue.ts';
+import {
+  completeUsage,
+  findService,
+  recogniseKey,
+  SERVICES,
+  serviceTargets,
+  type UsageFields,
+} from '../../src/core/catalogue/catalogue.ts';
 import {
   defineService,
   keyShape,
@@ -11,7 +18,14 @@ import {
   type ServiceDefinition,
 } from '../../src/core/catalogue/definition.ts';
 import { mintsSecret } from '../../src/core/catalogue/minting.ts';
-import { findTarget, parseMethod, parsePlacement, parseTargets } from '../../src/core/target.ts';
+import {
+  findTarget,
+  type PlacementFields,
+  parseMethod,
+  parsePlacement,
+  parseTargets,
+  type TargetFields,
+} from '../../src/core/target.ts';
 import { parseUrl } from '../../src/core/upstream-url.ts';
 import { refusal } from './refusals.ts';
 
@@ -38,6 +52,61 @@ test('the catalogue has the 25 services that the documentation promises', () => 
       ...['sentry', 'slack', 'stripe', 'supabase', 'twilio', 'vercel'],
     ],
   );
+});
+
+const BEARER = { kind: 'bearer' } as const;
+const API_KEY = { kind: 'header', name: 'x-api-key', template: '{value}' } as const;
+const ANTHROPIC = { origin: 'https://api.anthropic.com', paths: ['/v1/*'] };
+const ACME = { origin: 'https://acme.atlassian.net' };
+/** What a request says, and the origins, paths, methods and placement that are stored. */
+const USAGES: readonly (readonly [asked: UsageFields, targets: readonly TargetFields[], placement: PlacementFields])[] =
+  [
+    [{ service: 'anthropic' }, [ANTHROPIC], API_KEY],
+    [
+      { service: 'openai', targets: [{ origin: 'https://eu.api.openai.com', paths: ['/v1/*'] }] },
+      [{ origin: 'https://eu.api.openai.com', paths: ['/v1/*'] }],
+      BEARER,
+    ],
+    [{ service: 'anthropic', placement: BEARER }, [ANTHROPIC], BEARER],
+    [
+      {
+        service: 'jira',
+        targets: [
+          { ...ACME, methods: ['GET'] },
+          { ...ACME, paths: ['/own/*'] },
+        ],
+      },
+      [
+        { ...ACME, paths: ['/rest/*'], methods: ['GET'] },
+        { ...ACME, paths: ['/own/*'] },
+      ],
+      { kind: 'basic' },
+    ],
+  ];
+
+test('a service fills targets and placement, and given fields override its own', () => {
+  for (const [asked, targets, placement] of USAGES) {
+    const complete = completeUsage(asked);
+    assert.deepEqual(
+      [complete.service, complete.targets, complete.placement],
+      [asked.service, parseTargets(targets), parsePlacement(placement)],
+      JSON.stringify(asked),
+    );
+  }
+});
+
+test('a service whose host is the user’s needs it in the first target', () => {
+  for (const targets of [
+    undefined,
+    [],
+    [{ origin: 'https://evil.example.com' }],
+    [{ origin: 'https://example.com' }, ACME],
+  ]) {
+    assert.match(
+      refusal('targets', () => completeUsage({ service: 'jira', targets })),
+      /^targets: must name your own host for jira/,
+    );
+  }
 });
 
 const random = (length: number): string => 'aZ3kQ9xB7mN2pL5vR8tW4yC6'.repeat(8).slice(0, length);

@@ -6,11 +6,10 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
 import type { Scope } from '../kit/directory.ts';
-import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
 
 const CONNECTIONS = 32;
-const RETRIEVALS = scaled(12, 40);
+const RETRIEVALS = 12;
 /** Without limits each retrieval waits for one request of every connection, or two. */
 const MAX_SERVED_EACH = CONNECTIONS / 2;
 

@@ -83,6 +83,8 @@ test('the same holds for --root-key-file, which is never created for an existing
   const keyFile = join(directory, 'elsewhere.key');
   const flags = ['--root-key-file', keyFile];
   await assertNoStart(t, dataDir, /The root key is missing: .*elsewhere\.key/, flags);
+  writeFileSync(keyFile, newKey());
+  await assertNoStart(t, dataDir, /elsewhere\.key is not the root key of this vault/, flags);
   renameSync(join(dataDir, 'root.key'), keyFile);
   assert.equal(await readValue(await startTestService(t, flags, dataDir)), 'kept');
   assert.equal(existsSync(join(dataDir, 'root.key')), false);

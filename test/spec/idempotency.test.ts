@@ -3,10 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
-import type { Client, TestResponse } from '../kit/client.ts';
+import { type Client, logIn, readAgentKey, type TestResponse } from '../kit/client.ts';
 import { dumpCallerData } from '../kit/direct-db.ts';
 import { newOperatorKey } from '../kit/operators.ts';
 import { rawRequest, sendRaw, toResponse } from '../kit/raw.ts';
@@ -123,16 +125,33 @@ for (const [route, ask] of Object.entries(ASKED)) {
   });
 }
 
-test('20 concurrent requests make one change, one entry and 20 equal responses', async () => {
-  const key = randomUUID();
-  let answers: TestResponse[] = [];
-  const entries = await auditEntriesOf(service, async () => {
-    answers = await Promise.all(Array.from({ length: 20 }, () => store(agent, key, { path: 'ci/at-once' })));
+/** What 20 concurrent requests have left, besides their entry and their responses. */
+const AT_ONCE: readonly (readonly [path: string, body: object, assertOne: () => Promise<unknown>])[] = [
+  [CREDENTIALS, { path: 'ci/at-once', value: 'v' }, async () => assert.equal(await versionOf('ci/at-once'), 1)],
+  [
+    '/api/v1/agents',
+    { name: 'at-once' },
+    // Each request has generated a key: the agent has its own, and the others are gone.
+    async () => {
+      assert.deepEqual(readdirSync(join(service.dataDir, 'agents', '.pending')), []);
+      await logIn(service.address, 'at-once', readAgentKey(service.dataDir, 'at-once'));
+    },
+  ],
+];
+
+for (const [path, body, assertOne] of AT_ONCE) {
+  test(`20 concurrent requests POST ${path} make one change, one entry and 20 equal responses`, async () => {
+    const key = randomUUID();
+    let answers: TestResponse[] = [];
+    const entries = await auditEntriesOf(service, async () => {
+      answers = await Promise.all(Array.from({ length: 20 }, () => post(admin, path, body, key)));
+    });
+    assert.equal(entries.length, 1);
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
+    assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
+    await assertOne();
   });
-  assert.equal(entries.length, 1);
-  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
-  assert.equal(new Set(answers.map(({ text }) => text)).size, 1);
-});
+}
 
 test('the request fingerprint covers value, description, type and If-None-Match', async () => {
   const key = randomUUID();

@@ -2,8 +2,10 @@
 // SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The process" and "The audit log".
 
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { after, test } from 'node:test';
 import { type AuditEntry, USE_FIELDS } from '../../src/core/audit.ts';
+import { Verifier } from '../../src/vault/verification/verifier.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import type { Scope } from '../kit/directory.ts';
 import { assertRejected, dataOf } from '../kit/responses.ts';
@@ -14,6 +16,8 @@ const VERIFY = '/api/v1/audit/verify';
 /** Whether several nodes may share the store. */
 const isShared = STORE === 'postgres';
 const INTACT = 'valid entries first_entry last_entry';
+/** Only a hang reaches this limit. */
+const HANG_MS = 60_000;
 const BROKEN = 'valid break_at_entry break_at_timestamp message';
 
 const service = await startTestService({ after });
@@ -127,3 +131,39 @@ for (const [name, { sql, seq, timestamp, takesEnd }] of Object.entries(REMOVALS)
     });
   });
 }
+
+test('a verification ends when its client disconnects, and a stop completes another one', {
+  timeout: HANG_MS,
+}, async (t) => {
+  const own = await startTestService(t);
+  const verifyNow = Verifier.prototype.verify;
+  let begun = Promise.withResolvers<AbortSignal>();
+  const gate = Promise.withResolvers<void>();
+  t.mock.method(Verifier.prototype, 'verify', async function verify(this: Verifier, signal: AbortSignal) {
+    begun.resolve(signal);
+    await Promise.race([gate.promise, once(signal, 'abort')]);
+    return verifyNow.call(this, signal);
+  });
+
+  const leaving = new AbortController();
+  const headers = { authorization: `Bearer ${own.adminToken}` };
+  const asked = fetch(own.address + VERIFY, { headers, signal: leaving.signal });
+  const signal = await begun.promise;
+  leaving.abort();
+  await assert.rejects(asked, { name: 'AbortError' });
+  if (!signal.aborted) await once(signal, 'abort');
+
+  begun = Promise.withResolvers();
+  const verifying = own.admin.get(VERIFY);
+  await begun.promise;
+  const stopped = own.stop();
+  const isOpen = () =>
+    fetch(`${own.address}/livez`).then(
+      () => true,
+      () => false,
+    );
+  while (await isOpen());
+  gate.resolve();
+  assert.equal(dataOf(await verifying, 200, INTACT).valid, true);
+  await stopped;
+});

@@ -11,7 +11,7 @@ import { findSession } from '../../src/ledger/sessions.ts';
 import { readNewestState } from '../../src/store/recorded-states.ts';
 import { readSession as readStoredSession } from '../../src/store/vault-metadata.ts';
 import { deregisterAgent } from '../../src/vault/agents.ts';
-import { issueChallenge, login } from '../../src/vault/sessions.ts';
+import { issueChallenge, login, parseSignature } from '../../src/vault/sessions.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { as, enrol, logIn, newAgentKey, toName, unchecked } from './agents-fixture.ts';
 import { admin, inFrontOfReads, newGate, openVault, outcomeOf, readLog, settle, verify } from './fixture.ts';
@@ -80,6 +80,21 @@ test('a signature over the nonce or its base64 text is accepted, and no other', 
   ];
   for (const [outcome, toSign] of forms) {
     assert.equal(await outcomeOf(logIn(vault, 'ci', key, toSign)), outcome);
+  }
+});
+
+test('a signature has one spelling: canonical base64', () => {
+  // It has letters that base64url spells differently.
+  const bytes = Buffer.alloc(64, 0xfb);
+  const text = bytes.toString('base64');
+  assert.deepEqual(Buffer.from(parseSignature(text)), bytes);
+  for (const other of [
+    ...['', text.replaceAll('=', ''), `${text}=`, ` ${text}`, `${text}\n`, `${text.slice(0, 40)}\n${text.slice(40)}`],
+    bytes.toString('base64url'),
+    // The last letter has four unused bits: the next one decodes to the same bytes.
+    `${text.slice(0, -3)}${String.fromCharCode(text.charCodeAt(text.length - 3) + 1)}==`,
+  ]) {
+    assert.throws(() => parseSignature(other), { code: 'INVALID_REQUEST' }, JSON.stringify(other));
   }
 });
 
