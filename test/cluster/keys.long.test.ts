@@ -43,7 +43,8 @@ test('data, root and audit keys rotate on any node while all serve, without a fa
   assert.deepEqual([...statuses], [200]);
   for (const { admin } of nodes) {
     assert.equal((await admin.get('/api/v1/key/slots')).body.data.length, 4);
-    assert.equal((await admin.get('/api/v1/audit/verify')).body.data.valid, true);
+    const { valid, state } = (await admin.get('/api/v1/audit/verify?values=true')).body.data;
+    assert.deepEqual([valid, state.problems], [true, []]);
   }
 });
 

@@ -8,8 +8,9 @@ import { startNodes } from '../kit/cluster.ts';
 import { openStreams, storeWithTargets } from '../kit/use.ts';
 
 const STREAMS = 5;
-/** WHY only the fastest of all cuts is compared: another process may delay any one of them. */
 const CUT_MS = 1000;
+/** WHY several: another process may delay any one cut. */
+const MAX_TRIES = 5;
 
 const { nodes } = await startNodes({ after }, { nodes: 2 });
 const [first, second] = nodes;
@@ -19,7 +20,6 @@ const upstream = await startUpstream({ after }, (_request, response) => {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   response.write('data: 1\n\n');
 });
-const slowest: number[] = [];
 
 const ENDS: Readonly<Record<string, (name: string, token: string, leaseId: string) => Promise<TestResponse>>> = {
   session: (_name, token) => first.as(token).delete('/auth/session'),
@@ -30,22 +30,26 @@ const ENDS: Readonly<Record<string, (name: string, token: string, leaseId: strin
   lease: (_name, token, leaseId) => first.as(token).delete(`/api/v1/leases/${leaseId}`),
 };
 
-for (const [name, end] of Object.entries(ENDS)) {
-  test(`the end of the ${name} on one node cuts the streams on the other`, async () => {
+for (const [kind, end] of Object.entries(ENDS)) {
+  /** The milliseconds until the last stream is cut. */
+  const cut = async (name: string): Promise<number> => {
     const path = `${name}/key`;
     await storeWithTargets(first, path, upstream);
     const agent = await first.agent(name, { [`${name}/*`]: ['use'] });
     const token = await logIn(second.address, name, readAgentKey(first.dataDir, name));
     const { data } = (await agent.post('/api/v1/leases/use', { path })).body;
-    const headers = { authorization: `Bearer ${name === 'lease' ? data.token : token}` };
+    const headers = { authorization: `Bearer ${kind === 'lease' ? data.token : token}` };
     const streams = await openStreams(STREAMS, second.address, `/use/${path}/-/events`, headers);
     const answer = await end(name, token, data.lease_id);
     const endedAt = performance.now();
     assert.equal([200, 204].includes(answer.status), true, answer.text);
-    slowest.push(Math.max(...(await Promise.all(streams.map(({ broken }) => broken)))) - endedAt);
+    return Math.max(...(await Promise.all(streams.map(({ broken }) => broken)))) - endedAt;
+  };
+
+  test(`the end of the ${kind} on one node cuts the streams on the other within a second`, async () => {
+    const took: number[] = [];
+    do took.push(await cut(`${kind}-${took.length}`));
+    while (took.every((ms) => ms >= CUT_MS) && took.length < MAX_TRIES);
+    assert.ok(Math.min(...took) < CUT_MS, took.map(Math.round).join(', '));
   });
 }
-
-test('streams on another node are cut within a second', () => {
-  assert.equal(Math.min(...slowest) < CUT_MS, true, slowest.map(Math.round).join(', '));
-});

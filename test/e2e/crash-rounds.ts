@@ -19,14 +19,17 @@ import { Dice } from './random.ts';
 /** The number of kills per run. */
 export const ROUNDS = 20;
 
+/** How many more kills may follow until one meets a request in flight. */
+const MORE_ROUNDS = 10;
+
 /** Milliseconds under load before the kill. */
 const LOAD_MS = { least: 20, more: 350 };
 /** A start takes about this long, so that random kills hit each of its steps. */
 const START_MS = 400;
 
 /**
- * Runs all rounds on a new data directory. `onRound` is called after each kill. @throws AssertionError for lost,
- * partial or unexpected changes
+ * Runs the rounds on a new data directory, and more if no kill has met a request in flight. `onRound` is called after
+ * each kill. @throws AssertionError for lost, partial or unexpected changes
  */
 export async function runRounds(
   scope: Scope,
@@ -39,14 +42,14 @@ export async function runRounds(
   const journal = new Journal();
   const load = new Load(journal, dice.fork());
   const inspector = new Inspector(journal);
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = 0; ; round++) {
     if (dice.chance(0.3)) await killWhileStarting(dataDir, dice.below(START_MS));
     const calls = journal.take();
     const service = await startProcess(scope, dataDir);
     const target = await targetOf(service, dataDir);
     if (round === 0) await load.prepare(target);
     else await inspector.inspect(target, calls);
-    if (round === rounds) {
+    if (round >= rounds && (inspector.tally.inFlight > 0 || round === rounds + MORE_ROUNDS)) {
       await service.end('SIGTERM');
       break;
     }

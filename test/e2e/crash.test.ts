@@ -23,5 +23,5 @@ test(`kills under load (${kills}) lose no acknowledged change and leave no parti
     `${kills} kills, ${acknowledged} acknowledged, 0 lost; ${inFlight} in flight, of which ${happened} had happened; ${entries} entries`,
   );
   assert.ok(acknowledged > 10 * kills, 'the load was one');
-  if (kills > 1) assert.ok(inFlight > 0, 'the kills met the service at work');
+  assert.ok(inFlight > 0, 'the kills met the service at work');
 });

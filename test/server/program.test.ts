@@ -76,7 +76,7 @@ function loosePaths(dir: string): string[] {
   const found = globSync('**/{*,.*}', { cwd: dir }).map((name) => join(dir, name));
   return [dir, ...found].filter((path) => {
     const stat = statSync(path);
-    return stat.isSocket() ? (stat.mode & 0o077) !== 0 : (stat.mode & 0o777) !== (stat.isDirectory() ? 0o700 : 0o600);
+    return (stat.mode & 0o777) !== (stat.isDirectory() ? 0o700 : 0o600);
   });
 }
 

@@ -13,7 +13,7 @@ async function wrongProof({ anonymous }: TestService, agent_name: string) {
   return { challenge_id: body.data.challenge_id, signature: 'AAAA', agent_name };
 }
 
-test('failed logins from an address are 429 and unrecorded; X-Forwarded-For tells it only from a trusted proxy', async (t) => {
+test('failed logins from an address are recorded up to a limit, then 429 and unrecorded; X-Forwarded-For tells it only from a trusted proxy', async (t) => {
   const failMany = async (service: TestService): Promise<readonly TestResponse[]> => {
     const proof = await wrongProof(service, 'forwarded');
     return Promise.all(
@@ -24,14 +24,21 @@ test('failed logins from an address are 429 and unrecorded; X-Forwarded-For tell
     );
   };
   const direct = await startTestService(t);
+  await direct.agent('forwarded');
+  let recorded: string[] = [];
   const entries = await auditEntriesOf(direct, async () => {
     const answers = await failMany(direct);
     const limited = answers.filter(({ status }) => status === 429);
     assert.ok(limited.length > 0);
     for (const answer of limited) assertRejected(answer, 'RATE_LIMITED');
-    for (const answer of answers.filter(({ status }) => status !== 429)) assertRejected(answer, 'AUTH_FAILED');
+    const failed = answers.filter(({ status }) => status !== 429);
+    for (const answer of failed) assertRejected(answer, 'AUTH_FAILED');
+    recorded = failed.map(() => 'auth.verify denied');
   });
-  assert.deepEqual(entries, []);
+  assert.deepEqual(
+    entries.map(({ event_type, result }) => `${event_type} ${result}`),
+    recorded,
+  );
   const behindProxy = await failMany(await startTestService(t, ['--trusted-proxy', '127.0.0.1']));
   assert.deepEqual([...new Set(behindProxy.map(({ status }) => status))], [401]);
 });
