@@ -63,6 +63,7 @@ const LINES = [
   `lease renew ${randomUUID()}`,
   `lease show ${randomUUID()}`,
   'list',
+  'operator invite a',
   'operator list',
   'operator show a',
   'panic --yes',
@@ -223,7 +224,8 @@ test('each command reports a response without its data, and exits with 2', async
 });
 
 test('fields of other names and types are never a stack, a usage error or a control of the terminal', async (t) => {
-  for (const data of [{ [ESCAPE]: 1 }, [{ name: 1, path: ESCAPE }]]) {
+  const texts = { note: ESCAPE, verifier_key: ESCAPE, receipt: ESCAPE, code: ESCAPE, expires_at: ESCAPE };
+  for (const data of [{ [ESCAPE]: 1, ...texts }, [{ name: 1, path: ESCAPE }]]) {
     const address = await lie(t, inJson({ data }));
     const home = newHome(t, { ...ASKING, LEASEHOLD_ADDR: address });
     for (const line of LINES) {
