@@ -9,8 +9,8 @@ import { findLeaseChunk } from './lease-blocks.ts';
 const CHUNK_ROWS = 256;
 /** About half a millisecond with the index of the filters. */
 const CHUNK_ENTRIES = 4096;
-/** About a millisecond. */
-const CHUNK_COMPARISONS = 128 * 1024;
+/** At most 3 ms. */
+const CHUNK_COMPARISONS = 512 * 1024;
 
 export const sqliteDialect = (counts: AccessCounts): Dialect => ({
   // ORDER: values move from the first to the second, so that one that moves during a pass is found there.
