@@ -10,7 +10,7 @@ import { ACTIONS } from '../core/policy.ts';
 import type { PolicyIndex } from '../core/policy-index.ts';
 import { countCredentials, listCredentials } from '../store/credential-lists.ts';
 import { type CredentialCursor, FIRST_CREDENTIAL } from '../store/queries.ts';
-import { inTurn, type PageRequest, type Reader, readListing, Slice, toReader } from './paging.ts';
+import { inTurn, type ListReader, type PageRequest, readListing, Slice, toReader } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 /** Of the response; further reasons are brief. WHY: turning 13 MB into JSON stops the service for 30 ms. */
@@ -60,7 +60,7 @@ export async function readMatrix(
   return { agents, agentsTotal: all.length, paths, pathsTotal: total, decisions, cells };
 }
 
-async function readPaths({ store }: Vault, { prefix, paths: page }: MatrixRequest, reader: Reader) {
+async function readPaths({ store }: Vault, { prefix, paths: page }: MatrixRequest, reader: ListReader) {
   const ranges = prefix === null ? ALL_PATHS : toRanges([prefix, `${prefix}/*`] as readonly string[] as Pattern[]);
   const query = { ranges, type: null };
   const source = {

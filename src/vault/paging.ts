@@ -22,7 +22,7 @@ export interface Listing<T> {
 }
 
 /** The reader of a list. */
-export interface Reader {
+export interface ListReader {
   /** Scans with the same key run one after the other. */
   readonly turnKey: string;
   /** Aborted when the client disconnects. */
@@ -30,7 +30,11 @@ export interface Reader {
 }
 
 /** WHY two keys for a caller: a filter of a long log takes minutes, and must not delay the caller's other lists. */
-export const toReader = ({ authentication }: Context, signal: AbortSignal, kind: 'list' | 'log' = 'list'): Reader => ({
+export const toReader = (
+  { authentication }: Context,
+  signal: AbortSignal,
+  kind: 'list' | 'log' = 'list',
+): ListReader => ({
   turnKey: `${kind} ${fairnessKeyOf(authentication)}`,
   signal,
 });
@@ -52,7 +56,7 @@ export const STEP_ROWS = 500;
 export async function readListing<T, Place>(
   page: PageRequest | null,
   source: SteppedList<T, Place>,
-  reader: Reader,
+  reader: ListReader,
 ): Promise<Listing<T>> {
   const { start } = source;
   if (page === null) return { rows: inSteps(start, Number.POSITIVE_INFINITY, source, reader), meta: null };
@@ -87,7 +91,7 @@ async function* inSteps<T, Place>(
   start: Place | null,
   limit: number,
   source: SteppedList<T, Place>,
-  reader: Reader,
+  reader: ListReader,
 ): AsyncGenerator<readonly T[]> {
   let place = start;
   let left = limit;
@@ -116,7 +120,7 @@ const newestScans = new Map<string, Promise<void>>();
  * Runs the scan when the earlier ones with its key have ended. A scan starts none with the same key.
  * @throws the signal's reason if it aborts first; errors of the scan
  */
-export async function inTurn<T>({ turnKey, signal }: Reader, scan: () => Promise<T>): Promise<T> {
+export async function inTurn<T>({ turnKey, signal }: ListReader, scan: () => Promise<T>): Promise<T> {
   const before = newestScans.get(turnKey) ?? Promise.resolve();
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   const newest = before.then(() => ended);

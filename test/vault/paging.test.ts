@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inTurn, type Reader, readListing, sliceListing, yieldToEventLoop } from '../../src/vault/paging.ts';
+import { inTurn, type ListReader, readListing, sliceListing, yieldToEventLoop } from '../../src/vault/paging.ts';
 import { CONNECTED, settle } from './fixture.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-const STAYING: Reader = { turnKey: 'list admin', signal: CONNECTED };
+const STAYING: ListReader = { turnKey: 'list admin', signal: CONNECTED };
 
 /** Positions are indexes; each step scans four numbers and finds the even ones. */
 function evenNumbers(upTo: number) {
