@@ -8,7 +8,7 @@ import type { Pass, StoreName } from './test-matrix.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 /** Bounds how long one process runs, so that the last one does not run alone for long. */
-const MAX_FILES = 24;
+const MAX_FILES = 32;
 
 /** Test files that run while no other does, each with the reason. */
 export const ALONE: Readonly<Record<string, string>> = {

@@ -40,7 +40,7 @@ export const ONCE: Readonly<Record<string, string>> = {
  * The tests that `npm test` also runs on PostgreSQL. Those of `test/contract`, `test/cluster` and `test/postgres` use
  * it themselves.
  */
-export const EARLY_ON_POSTGRES: readonly string[] = ['test/spec/matrix.test.ts'];
+export const EARLY_ON_POSTGRES: readonly string[] = ['test/spec/lists.test.ts'];
 
 /**
  * The tests that `npm run test:all` runs on PostgreSQL although their directory runs once: they filter, count or page
@@ -54,7 +54,7 @@ const LATER_IN_SPEC = [
   'exposure',
   'idempotency',
   'leases',
-  'lists',
+  'matrix',
   'operator-time',
   'overview',
   'recorded-states',
@@ -132,6 +132,9 @@ export function runsOnBoth(file: string): boolean {
   return [directory, nameOf(file).slice('test/'.length)].every((name) => !Object.hasOwn(ONCE, name));
 }
 
+/** Whether the file opens its vaults on the selected store, though it runs once. */
+const opensSelected = (file: string): boolean => ['spec', 'vault'].includes(directoryOf(file) ?? '');
+
 /** Whether any of the tests needs a PostgreSQL server, also if it runs on SQLite. */
 export function needsServer(passes: readonly Pass[]): boolean {
   const directories = ['backup', 'cluster', 'contract', 'postgres'];
@@ -157,7 +160,7 @@ export function passesFor(
   kind: Kind = 'usual',
   areNamed = false,
 ): Pass[] {
-  const onBoth = files.filter(runsOnBoth);
+  const onBoth = files.filter((file) => runsOnBoth(file) || (areNamed && only !== undefined && opensSelected(file)));
   const passes: Pass[] = [
     { store: 'sqlite', files: files.filter((file) => areNamed || belongsTo(kind, file)) },
     {
