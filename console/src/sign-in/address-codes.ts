@@ -1,19 +1,19 @@
-/** One-time codes in the fragment of the address, which browsers send to no server. They are removed when read. */
-
-function takeFragment(): string {
-  const fragment = location.hash.slice(1);
-  if (fragment !== '') history.replaceState(null, '', location.pathname + location.search);
-  return fragment;
-}
+/** One-time codes in the fragment of the address, which browsers send to no server. */
 
 /** The code of `#handoff=CODE`, with which `leasehold console` opens the page. */
-export function takeHandoffCode(): string | null {
-  if (!location.hash.startsWith('#handoff=')) return null;
-  return takeFragment().slice('handoff='.length);
+export function readHandoffCode(): string | null {
+  return location.hash.startsWith('#handoff=') ? location.hash.slice('#handoff='.length) : null;
 }
 
 /** The code of `/console/enrol#CODE`. */
-export function takeEnrolmentCode(): string | null {
-  const code = takeFragment();
-  return code === '' ? null : code;
+export function readEnrolmentCode(): string | null {
+  return location.hash === '' ? null : location.hash.slice(1);
+}
+
+/**
+ * Removes the code from the address. Called once the page is shown. WHY not when the code is read: React may begin to
+ * render a page, give up and begin again, and the code would be lost.
+ */
+export function removeFragment(): void {
+  if (location.hash !== '') history.replaceState(null, '', location.pathname + location.search);
 }

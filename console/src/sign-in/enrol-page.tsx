@@ -1,16 +1,17 @@
 /** `/console/enrol#CODE`: registers a passkey with a one-time code from an administrator. */
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useRef, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { EmptyState } from '../components/empty-state.tsx';
 import { ErrorPanel } from '../components/error-panel.tsx';
 import { PageHeading } from '../components/page-heading.tsx';
 import { signInCalls } from '../session/console-client.ts';
-import { takeEnrolmentCode } from './address-codes.ts';
+import { readEnrolmentCode, removeFragment } from './address-codes.ts';
 import { enrolPasskey } from './passkeys.ts';
 
 export function EnrolPage() {
-  const [code] = useState(takeEnrolmentCode);
+  const [code] = useState(readEnrolmentCode);
+  useEffect(removeFragment, []);
   const [isDone, setDone] = useState(false);
   const [error, setError] = useState<unknown>(null);
   // Their challenge is not used: the button asks for another one.

@@ -1,13 +1,13 @@
 /** Signing in: by passkey, by the organisation's provider, by a one-time code in the address, or by a pasted token. */
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useRef, useState } from 'react';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { EmptyState } from '../components/empty-state.tsx';
 import { ErrorPanel } from '../components/error-panel.tsx';
 import { PageHeading } from '../components/page-heading.tsx';
 import { openBrowserSession, signInCalls, signInWithToken } from '../session/console-client.ts';
 import { useSession } from '../session/use-session.ts';
 import { StatusNotice } from '../shell/status-notice.tsx';
-import { takeHandoffCode } from './address-codes.ts';
+import { readHandoffCode, removeFragment } from './address-codes.ts';
 import { startOidc } from './oidc.ts';
 import { signInWithPasskey } from './passkeys.ts';
 
@@ -30,7 +30,10 @@ export function SignInPage() {
       setBusy(false);
     }
   };
-  const [handoff, setHandoff] = useState(takeHandoffCode);
+  const [handoff, setHandoff] = useState(readHandoffCode);
+  useEffect(() => {
+    if (handoff !== null) removeFragment();
+  }, [handoff]);
   const redeem = (code: string): void => {
     setHandoff(null);
     void attempt(async () => openBrowserSession(await signInCalls.redeemHandoff(code)));
