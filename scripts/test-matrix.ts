@@ -37,8 +37,8 @@ export const ONCE: Readonly<Record<string, string>> = {
 };
 
 /**
- * The tests that `npm test` also runs on PostgreSQL. Those of `test/contract`, `test/cluster` and `test/postgres` use
- * it themselves.
+ * The tests that `npm test` also runs on PostgreSQL. `test/contract`, `test/cluster` and `test/postgres` use it
+ * themselves.
  */
 export const EARLY_ON_POSTGRES: readonly string[] = ['test/spec/lists.test.ts'];
 

@@ -65,7 +65,7 @@ async function serveUse(stream: ChannelStream, order: Order, context: UseContext
     stream.on('close', () => request?.close());
     const hasBody = order.isUpgrade || order.bodyLength !== 0;
     const sending = request.send(hasBody ? stream : null).catch(() => request?.close());
-    // What is not sent is dropped, so that the stream ends.
+    // The rest of the body is dropped, so that the stream ends.
     void sending.finally(() => stream.resume());
     const response = await request.response;
     // WHY: an upstream that repeats what it gets would answer one guess after another within one request. One that
@@ -130,8 +130,8 @@ async function answer(
     ended = 'complete';
     redactor.release();
   } catch {
-    // The final message says that the response broke off. What the redaction holds back is not sent, and neither is an
-    // incomplete message of a WebSocket.
+    // The final message says that the response broke off. Bytes that the redaction holds back are not sent, and
+    // neither is an incomplete message of a WebSocket.
   }
   stream.endWith({
     result: { status, bytesIn: request.bytesIn, bytesOut, redactions: redactor.count, ended },

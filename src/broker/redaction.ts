@@ -173,7 +173,7 @@ class MessageEnds {
     return ends;
   }
 
-  /** The last byte that is no blank; if there is none, that of what came before in the line. */
+  /** The last byte that is no blank, in these bytes or before them in the line. */
   #markOf(bytes: Uint8Array): number {
     return bytes[bytes.findLastIndex((byte) => byte > SPACE)] ?? this.#lastMark;
   }

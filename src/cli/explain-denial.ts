@@ -8,7 +8,7 @@ import { announceApproval } from './approval-notice.ts';
 import type { Invocation } from './command.ts';
 import { mayBeAdministrator } from './settings/settings.ts';
 
-/** An error of the server with a hint, and what it concerns as the start of its message. */
+/** An error of the server with a hint. Its message begins with the path or name that it concerns. */
 export class ErrorWithHint extends LeaseholdError {
   readonly hint: string | null;
 

@@ -65,7 +65,7 @@ function printUnexpected(terminal: Terminal, error: unknown, settings: Settings 
   return printError(terminal, toLine(`A response cannot be read, or this is a bug: ${what}`), hint, EXIT.ERROR);
 }
 
-const REPORT = 'report this line, with the output of leasehold --version and of the server at its start.';
+const REPORT = 'report this line, with the output of leasehold --version and of the server at startup.';
 const ROOT = new URL('../../', import.meta.url).href;
 
 /** The file and the line of ours in which the error arose, in parentheses. */

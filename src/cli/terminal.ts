@@ -23,7 +23,7 @@ interface ServiceChallenge {
   isAnsweredBy(proof: string | null): boolean;
 }
 
-/** Returns null when no server runs on the data directory. `address` is the one in its address file. */
+/** Returns null when no server has the data directory open. `address` is the URL in its address file. */
 export type ChallengeService = (dataDir: string, address: string) => Promise<ServiceChallenge | null>;
 
 export function processTerminal(umask: number, challengeService: ChallengeService): Terminal {

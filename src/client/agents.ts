@@ -24,12 +24,12 @@ export class Agents {
     return this.#api.read<Agent>(addressOf(name), {}, options);
   }
 
-  /** With the agent's own public key, or with a key pair that the server generates and stores. */
+  /** Registers the agent with its own public key, or with a key pair that the server generates and stores. */
   register(body: AgentRequest, options: CallOptions = {}): Promise<RegisteredAgent> {
     return this.#api.post<RegisteredAgent>(AGENTS, body, options);
   }
 
-  /** To the given public key, or to a key pair that the server generates. The agent's sessions stay. */
+  /** Replaces the key by the given public key, or by a key pair that the server generates. Sessions stay valid. */
   async rotate(name: string, body: AgentRotation, { signal }: CallOptions = {}): Promise<RotatedAgent> {
     const spec = { method: 'POST', path: `${addressOf(name)}/rotate`, body, retry: 'never', signal } as const;
     return (await this.#api.ask<RotatedAgent>(spec)).data;

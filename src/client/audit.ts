@@ -80,7 +80,7 @@ export class Audit {
     return this.#api.read<VerificationProgress>(`${AUDIT}/verify/progress`, {}, options);
   }
 
-  /** What the log has lost, if the server serves only what shows the log because of it. */
+  /** The entries that the audit log has lost, if the server is in recovery mode because of it. */
   readRollback(options: CallOptions = {}): Promise<Rollback> {
     return this.#api.read<Rollback>(`${AUDIT}/rollback`, {}, options);
   }

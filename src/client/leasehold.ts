@@ -189,7 +189,7 @@ export class Leasehold {
     return use(this.#api, this.#useTimeoutMs, request, options);
   }
 
-  /** As `fetch`, with the credential at `path`. A body that the server cut fails with TRUNCATED while it is read. */
+  /** Does what `fetch` does, with the credential at `path`. A body that the server truncated fails with TRUNCATED. */
   fetch(path: string, url: string | URL | Request, init: UseFetchInit = {}): Promise<Response> {
     return fetchUpstream((request, options) => this.use(request, options), path, url, init);
   }

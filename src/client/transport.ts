@@ -126,7 +126,7 @@ export class Transport {
           continue;
         }
         if (error.code === 'APPROVAL_PENDING') {
-          // WHY for every call: nothing was done, and the same request goes on waiting for the same approval.
+          // WHY for every call: nothing was done, and the same request waits for the same approval again.
           const wait = this.#pauseForApproval(++pendingTries, error);
           if (wait === null) throw error;
           attempt = 0; // the server responded

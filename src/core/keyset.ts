@@ -77,7 +77,7 @@ export interface StoredKeys {
 /** A change of the keyset. New keys are 32 random bytes as base64. */
 export type KeysetEdit =
   | { readonly kind: 'addDataKey'; readonly key: Secret; readonly createdAt: number }
-  /** Only for a key that no longer encrypts any value. */
+  /** The key must no longer encrypt any value. */
   | { readonly kind: 'removeDataKey'; readonly id: string }
   /** The key of the entries from `fromSeq` on. */
   | { readonly kind: 'addAuditKey'; readonly key: Secret; readonly fromSeq: number }

@@ -11,7 +11,7 @@ export function escapeInvisible(text: string, toEscape: (character: string) => s
   return text.replaceAll(INVISIBLE, (character) => toEscape(character));
 }
 
-/** Of the letters of the longer word: `rm` is no misspelt `run`. */
+/** The largest share of a word's letters that a misspelling changes: `rm` is no misspelt `run`. */
 const MAX_CHANGED_SHARE = 0.6;
 
 /** The known word that differs by at most two letters, and has most of them in common; or null. */

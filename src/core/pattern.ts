@@ -118,7 +118,7 @@ export function nearestPattern(patterns: Iterable<Pattern>, path: CredentialPath
 }
 
 /**
- * Does what `nearestPattern` does, for patterns in order: the longest common prefix is that of a neighbour of the path,
+ * Does what `nearestPattern` does, for patterns in order: a neighbour of the path has the longest common prefix,
  * and the first pattern with this prefix follows the prefix.
  */
 export function nearestOf(patterns: readonly Pattern[], path: CredentialPath): Pattern | null {

@@ -52,7 +52,7 @@ class PatternIndex {
   /** Each pattern's policies, most restrictive first. */
   readonly #byPattern = new Map<Pattern, Policy[]>();
   readonly #lengths = new LengthMultiset();
-  /** In code-point order, as they were before the changes since. */
+  /** The patterns in code-point order. Patterns that changed since are missing or left over until `#patterns`. */
   #sorted: readonly Pattern[] = [];
   #isSorted = true;
   /** Null after a change. */

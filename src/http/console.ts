@@ -127,7 +127,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** Where the build puts the console: in a checkout next to the sources, in the package next to the programs. */
+/** The directories of the built console: the first in a checkout, the second in the package. */
 const DIRECTORIES = ['../../console/dist', '../console'].map((name) => path.resolve(import.meta.dirname, name));
 
 let known: ConsoleFiles | null = null;

@@ -243,7 +243,7 @@ function sendError({ log, measures }: HttpParts, error: unknown, request: Fastif
     .send(response.body);
 }
 
-// What the server adds to the framework's requests and to the configuration of routes.
+// The server adds these to the framework's requests and to the configuration of routes.
 
 declare module 'fastify' {
   interface FastifyRequest {

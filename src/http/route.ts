@@ -66,7 +66,7 @@ export interface PublicCall<Query, Body> extends BaseCall<Query, Body> {
   scrape(): Promise<string>;
 }
 
-/** Returns the proof for a caller's nonce that this service runs on the data directory whose key the caller has. */
+/** Returns the proof, for a caller's nonce, that this server has the data directory whose key the caller has. */
 export type ProveService = (nonce: string) => string | null;
 
 export interface MetricsPage {
@@ -98,7 +98,7 @@ interface RouteHead {
   readonly summary: string;
   /** The schemas of the path parameters, in order, for the document. The parsers of `core` check the values. */
   readonly params: Readonly<Record<string, TSchema>>;
-  /** By default 200, and 204 without `data` and `content`. */
+  /** The status of success. The default is 200, or 204 for a route without `data` and `content`. */
   readonly status: 200 | 201 | 204;
   readonly query: TObject;
   readonly body: TObject | null;

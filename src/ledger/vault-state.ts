@@ -177,8 +177,8 @@ function findEnd(
   return { seq, hmac, epoch, tree: { text: tree, size: head.seq }, isProven: true };
 }
 
-// The Merkle tree of a log at its start: restored from the head record, and computed from the entries where the record
-// is damaged.
+// The Merkle tree at startup: it is restored from the head record, or computed from the entries if the record is
+// damaged.
 
 interface TreeState {
   readonly tree: CompactRange;

@@ -77,7 +77,7 @@ async function holdOtherLoopback(server: HttpServer, host: string, port: number)
     server.server.closeIdleConnections();
   });
   server.addHook('onClose', async () => void (await closed));
-  // WHY first: compiling the routes takes long, and meanwhile another program could take the free port.
+  // WHY first: another program could take the free port while the routes are compiled.
   await server.ready();
   return (await bindBoth(held, other, host, port)) ?? port;
 }

@@ -1,6 +1,6 @@
 /**
- * What the server shows to the outside: its metrics in the text format of Prometheus, the streams of its log, and the
- * webhook for approvals. `prom-client` is loaded by the first scrape, because it takes 5 MiB of memory.
+ * Monitoring of the server: metrics in the text format of Prometheus, the streams of the audit log, and the webhook for
+ * approvals. `prom-client` is loaded by the first scrape, because it takes 5 MiB of memory.
  */
 import type { Gauge, Registry } from 'prom-client';
 import { hashToken } from '../crypto/tokens.ts';

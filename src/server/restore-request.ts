@@ -1,6 +1,6 @@
 /**
- * What a restore is asked to do, from its flags and the environment, and how it reports. Never prints a URL, because it
- * may contain a password.
+ * Reads the flags and variables of a restore, and prints its report. It never prints a URL, because one may contain a
+ * password.
  */
 import type { Opener } from '../backup/encryption.ts';
 import { parseIdentities } from '../backup/keys.ts';
@@ -39,7 +39,7 @@ export function toRestoreRequest(
     environment,
   });
   if (database?.showsPassword === true) warn(PASSWORD_ON_COMMAND_LINE);
-  // WHY not that of the environment with a database: a server may run on it, with the keys of its agents.
+  // WHY a database needs the flag: the directory of the environment may belong to a server, with its agents' keys.
   const dataDir = path(flags['data-dir'] ?? (database === null ? environment['LEASEHOLD_DATA_DIR'] : null));
   if (database === null && dataDir === null) throw new UsageError('give --data-dir DIR, or --database URL');
   return {

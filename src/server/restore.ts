@@ -178,7 +178,7 @@ interface CommittedCopy {
   readonly signal: AbortSignal;
 }
 
-/** What does not verify, one sentence each. @throws BackupError if the copy could not be opened, StoreError */
+/** Verifies the copy. Returns a sentence for each problem. @throws BackupError if it could not be opened, StoreError */
 async function checkCopy({ copy, header, keys, signal }: CommittedCopy): Promise<string[]> {
   const stored = encodeStoredKeys(await copy.run(readStoredKeys()));
   const { keyset, slots }: typeof stored = JSON.parse(JSON.stringify(stored));
@@ -246,7 +246,7 @@ function assertConsistent(header: BackupHeader, keys: VaultKeys): void {
   const stored = decodeStoredKeys(header.keys);
   const isSameVault = vault.vaultId === vault_id && stored.vaultId === vault_id && stored.keyCheck === vault.keyCheck;
   if (!isSameVault || !timingSafeEqualText(vault.keyCheck, keys.checkValue)) {
-    throw damaged('the record of the vault is not that of its keys');
+    throw damaged('the record of the vault does not belong to its keys');
   }
   const { head } = vault;
   const end = head === null ? null : { seq: head.seq, hmac: head.hmac, mac: head.mac };

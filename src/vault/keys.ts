@@ -106,7 +106,7 @@ export async function rotateKey(vault: Vault, context: Context, which: keyof typ
   if (which === 'data') vault.reencryption.begin();
 }
 
-/** Signs the checkpoints from then on, for a log in which other entries may have been at the same places. */
+/** Replaces the key that signs checkpoints, because other entries may have been at the same places of the log. */
 export function newSigningKey(): Change {
   return { kind: 'editKeyset', edit: { kind: 'addSigningKey', seed: new Secret(newKey()) } };
 }

@@ -1,8 +1,9 @@
 /**
- * What the vault needs from outside: the files of agents' private keys, the secrets of key slots, and a provider of
- * OpenID Connect. ORDER of key files: stage the key → commit the batch → commit the key → reply; and
- * commit the batch → remove → reply. A crash therefore leaves either a staged key, which the next start commits or
- * aborts, or a stray one, which it removes.
+ * Ports of the vault: the files of agents' private keys, the secrets of key slots, and a provider of OpenID Connect.
+ *
+ * ORDER of key files: stage the key → commit the batch → commit the key → reply; and commit the batch → remove →
+ * reply. A crash therefore leaves either a staged key, which the next startup commits or aborts, or a stray one, which
+ * it removes.
  */
 import type { KeySlot, SlotKind, SlotParameters, VaultId } from '../core/keyset.ts';
 import type { AgentId, AgentName, PublicKey } from '../core/names.ts';
@@ -19,7 +20,7 @@ export interface AgentKeyStore {
   stage(id: AgentId, privateKeyPem: string): Promise<void>;
   /** Moves the staged key to its agent's directory and replaces a stray one. Does nothing if no key is staged. */
   commit(id: AgentId, name: AgentName): Promise<void>;
-  /** Commits if the staged key is that of `publicKey`, and aborts otherwise: a rotation may have failed. */
+  /** Commits if the staged key belongs to `publicKey`, and aborts otherwise: a rotation may have failed. */
   settle(id: AgentId, name: AgentName, publicKey: PublicKey): Promise<void>;
   abort(id: AgentId): Promise<void>;
   /** Removes the agent's directory, if it belongs to `id`, and the staged key of `id`. */
@@ -31,7 +32,7 @@ export interface AgentKeyStore {
 export interface NewSlotSecret {
   /** 32 bytes. */
   readonly secret: Uint8Array;
-  /** What `open` needs to get it again. */
+  /** The input from which `open` gets the secret again. */
   readonly parameters: SlotParameters;
 }
 
@@ -48,7 +49,7 @@ export interface SlotSecrets {
   open(slot: Pick<KeySlot, 'kind' | 'parameters'>, vaultId: VaultId): Promise<SlotSecretResult>;
 }
 
-/** What a sign-in at the provider is bound to. */
+/** The values to which a sign-in at the provider is bound. */
 export interface ProviderRequest {
   readonly redirectUri: string;
   readonly state: string;
@@ -62,7 +63,7 @@ export interface OidcClient {
   readonly issuer: string;
   /** The name of the provider on the sign-in page. */
   readonly label: string;
-  /** Where the browser goes. @throws UNAVAILABLE */
+  /** The URL to which the browser is sent. @throws UNAVAILABLE */
   authorizationUrl(request: ProviderRequest): Promise<string>;
   /** Redeems the code. Null if the provider or a check rejects it. @throws UNAVAILABLE */
   redeem(request: ProviderRequest, code: string): Promise<IdentityClaims | null>;

@@ -61,7 +61,10 @@ const REFUSED: Readonly<Record<string, readonly [(content: Content) => void, Reg
     },
     /its keyset or its key slots differ/,
   ],
-  'the vault has another id': [inVault({ vaultId: 'A'.repeat(22) }), /the record of the vault is not that of its keys/],
+  'the vault has another id': [
+    inVault({ vaultId: 'A'.repeat(22) }),
+    /the record of the vault does not belong to its keys/,
+  ],
   'the head record is a text': [inVault({ head: 'x' }), /record 1 \(the header\): vault head must be an object/],
   'the record names a later entry': [
     inVault({ highestSeq: Number.MAX_SAFE_INTEGER }),

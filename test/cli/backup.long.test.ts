@@ -32,7 +32,7 @@ test('a file that cannot be made ends the backup at the service, which takes the
   assert.equal(code, 2);
   const ends = async () => (await own.admin.get('/api/v1/audit?event_type=service.backup_result')).body.data;
   const hasEnded = async (): Promise<boolean> => (await ends()).length > 0;
-  await until(hasEnded, 60_000, () => 'the backup goes on at the service');
+  await until(hasEnded, 60_000, () => 'the server still makes the backup');
   const [end] = await ends();
   assert.deepEqual([end.result, end.reason.startsWith('incomplete')], ['error', true]);
   assert.equal((await other.leasehold(['backup', at('large.age'), '--recipient', recipient])).code, 0);

@@ -173,7 +173,7 @@ async function openVault(scope: Scope): Promise<TestService & { agentToken: stri
 }
 const [intact, altered] = [await openVault({ after }), await openVault({ after })];
 
-/** What the command finds about the log and the state. */
+/** Runs the subcommand. Returns what it reports about the audit log and the state. */
 async function check(t: TestContext, { address, adminToken }: TestService, flag: string | null, token = adminToken) {
   const home = newHome(t, { LEASEHOLD_ADDR: address, LEASEHOLD_TOKEN: token });
   const { code, stdout, stderr } = await home.leasehold(['doctor', '-o', 'json', ...(flag === null ? [] : [flag])]);

@@ -413,7 +413,7 @@ test('health returns a proof only for a nonce of 32 bytes, and otherwise the usu
     fetch(`${service.address}/api/v1/health`, { headers: { 'leasehold-proof-nonce': nonce } });
   const nonce = Buffer.alloc(32, 7).toString('base64');
   const [first, again] = [await ask(nonce), await ask(nonce)];
-  // As docs/formats.md describes it.
+  // SOURCE: docs/formats.md, the proof of a data directory.
   const key = Buffer.from(readFileSync(join(dataDir, 'daemon.proof'), 'utf8'), 'base64');
   const covered = JSON.stringify(['leasehold-data-dir-proof-v1', nonce, service.address]);
   assert.equal(first.headers.get('leasehold-proof'), createHmac('sha256', key).update(covered).digest('base64'));

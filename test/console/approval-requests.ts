@@ -54,7 +54,7 @@ export async function answer({ page }: TestPage, button: Locator): Promise<void>
     return isSent;
   });
   while (!isSent) {
-    // After a click that counts, the button is disabled or gone.
+    // The button is disabled or gone after a click that counts.
     const clicked = button.click({ timeout: 5000 }).catch(() => undefined);
     await Promise.race([sent, clicked]);
     await Promise.race([sent, sleep(200)]);

@@ -26,7 +26,7 @@ test('ranges follow every change of the policies and are cached in between', () 
   assertRanges();
   put('one', 'agent:ci-1', ['d']);
   assertRanges();
-  // Next to a policy of the same principal, which keeps what was computed for it.
+  // The principal has another policy already, so the ranges that were computed for it may be kept by mistake.
   put('three', 'agent:ci-1', ['e/*']);
   assertRanges();
   policies.remove('three' as PolicyName);

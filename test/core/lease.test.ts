@@ -1,5 +1,4 @@
-// When a lease has ended, which leases a bulk revocation ends, and when one is renewed. SOURCE:
-// docs/decisions.md, "Leases".
+// Leases: their end, bulk revocations and renewals. SOURCE: docs/decisions.md, "Leases".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -58,7 +58,7 @@ const BEARER = { kind: 'bearer' } as const;
 const API_KEY = { kind: 'header', name: 'x-api-key', template: '{value}' } as const;
 const ANTHROPIC = { origin: 'https://api.anthropic.com', paths: ['/v1/*'] };
 const ACME = { origin: 'https://acme.atlassian.net' };
-/** What a request says, and the origins, paths, methods and placement that are stored. */
+/** The fields of a request, and the origins, paths, methods and placement that are stored. */
 const USAGES: readonly (readonly [asked: UsageFields, targets: readonly TargetFields[], placement: PlacementFields])[] =
   [
     [{ service: 'anthropic' }, [ANTHROPIC], API_KEY],

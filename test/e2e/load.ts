@@ -199,7 +199,7 @@ class Registrar {
   readonly #journal: Journal;
   readonly #dice: Dice;
   #count = 0;
-  /** Those that are registered for sure. */
+  /** Names of agents whose registration was confirmed. */
   readonly #names: string[] = [];
 
   constructor(journal: Journal, dice: Dice) {

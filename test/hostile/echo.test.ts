@@ -29,7 +29,7 @@ const signature = sign(null, Buffer.from(issued.nonce, 'base64'), key).toString(
 const proof = { challenge_id: issued.challenge_id, agent_name: 'insider', signature };
 const session: string = (await anonymous.post('/auth/verify', proof)).body.data.session_id;
 
-/** One of seven requests in `npm test`: seven divides the number of rows of no route. */
+/** `npm test` sends one request in seven: seven divides the number of rows of no route. */
 const STEP = scaled(7, 1);
 const CALLERS: Readonly<Record<string, string | null>> = { nobody: null, insider: session, admin: service.adminToken };
 const exportLog = async () => (await admin.get('/api/v1/audit/export')).text;

@@ -10,7 +10,7 @@ import { startTestService } from '../kit/service.ts';
 
 const CONNECTIONS = 32;
 const RETRIEVALS = 12;
-/** Without limits each retrieval waits for one request of every connection, or two. */
+/** A retrieval would wait for one or two requests of each connection if there were no limits. */
 const MAX_SERVED_EACH = CONNECTIONS / 2;
 
 const service = await startTestService({ after });

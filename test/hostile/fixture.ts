@@ -52,7 +52,7 @@ export function words([text = '']: TemplateStringsArray): string[] {
   return text.trim().split(/\s+/);
 }
 
-/** One of `step` rows, others for each index, so that a table meets every entry point in few requests. */
+/** Every `step`th row, from another one for each index, so that a table meets every entry point in few requests. */
 export function share<T>(rows: readonly T[], index: number, step: number): readonly T[] {
   return rows.filter((_, at) => (at + index) % step === 0);
 }

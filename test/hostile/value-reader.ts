@@ -21,7 +21,7 @@ const DECOMPRESSORS: Readonly<Record<number, (bytes: Buffer) => Buffer>> = {
   30938: zlib.inflateSync,
   10421: zlib.zstdDecompressSync,
 };
-/** Their form has no beginning to recognise. WHY only for whole bodies: trying them takes most of the time. */
+/** Their form has no beginning to recognise. WHY on whole bodies only: trying them takes most of the time. */
 const WITHOUT_MARK = [zlib.inflateRawSync, zlib.brotliDecompressSync];
 
 const DECODERS: readonly Decoder[] = [

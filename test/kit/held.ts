@@ -27,7 +27,7 @@ export interface HeldRequest {
   readonly approval_id: string;
   readonly nonce: string;
   readonly response: Promise<TestResponse>;
-  /** Disconnects; the approval goes on waiting. */
+  /** Disconnects. The request still waits for its approval. */
   abandon(): Promise<void>;
 }
 

@@ -1,10 +1,10 @@
-/** Reads receipts. What is no receipt, or proves nothing, is rejected by `scripts/verify_audit.py`. */
+/** Reads receipts. `scripts/verify_audit.py` is the verifier that rejects the others. */
 import { type NoteVerifier, openCheckpoint } from '../../src/crypto/checkpoint.ts';
 import { decodeHash, rootOfInclusion } from '../../src/crypto/tree.ts';
 
 export const noteOf = (receipt: string): string => receipt.slice(receipt.indexOf('\n\n') + 2);
 
-/** What the receipt proves under the key; null if it proves nothing. */
+/** The entry that the receipt proves under the key; null if it proves none. */
 export function openReceipt(receipt: string, verifier: NoteVerifier) {
   const [, extra = '', index = '', ...hashes] = receipt.slice(0, receipt.indexOf('\n\n')).split('\n');
   const hmac = extra.slice('extra '.length);

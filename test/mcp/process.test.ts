@@ -188,7 +188,7 @@ test('a long line is reported once and not stored, however it is divided', async
   }
 });
 
-test('a tool waits for an approval, without links: the result is pending, not a refusal, and the same call again goes on waiting', async () => {
+test('a tool waits for an approval, without links: the result is pending, and the same call again waits for the same approval', async () => {
   await service.admin.put('/api/v1/policies/asks', { ...POLICY, approval: { for: 'use' } });
   const input = newRequest();
   const first = await client.callTool({ name: TOOL, arguments: input });

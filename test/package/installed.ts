@@ -16,7 +16,7 @@ export function buildInto(scope: Scope): string {
   return dist;
 }
 
-/** Its files whose names end so, named from the directory. */
+/** The built files whose names have the ending, named from the directory. */
 export function readBuilt(dist: string, ending: string): Source[] {
   return globSync(`**/*${ending}`, { cwd: dist })
     .sort()

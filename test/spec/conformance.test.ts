@@ -56,7 +56,7 @@ const renewEnded = async () => {
   return agent.post(`/api/v1/leases/${lease_id}/renew`);
 };
 
-/** In order: later requests use what earlier ones created. */
+/** ORDER: later requests use what earlier ones created. */
 const CALLS: readonly (readonly [name: string, call: () => Promise<TestResponse>, status: number])[] = [
   ['get /api/v1/auth/methods', () => browser.get(`${AUTH}/methods`), 200],
   [

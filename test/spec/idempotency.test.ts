@@ -125,7 +125,7 @@ for (const [route, ask] of Object.entries(ASKED)) {
   });
 }
 
-/** What 20 concurrent requests have left, besides their entry and their responses. */
+/** Requests, and a check that 20 concurrent ones had one effect besides their entry and their responses. */
 const AT_ONCE: readonly (readonly [path: string, body: object, assertOne: () => Promise<unknown>])[] = [
   [CREDENTIALS, { path: 'ci/at-once', value: 'v' }, async () => assert.equal(await versionOf('ci/at-once'), 1)],
   [

@@ -16,7 +16,7 @@ const VERIFY = '/api/v1/audit/verify';
 /** Whether several nodes may share the store. */
 const isShared = STORE === 'postgres';
 const INTACT = 'valid entries first_entry last_entry';
-/** Only a hang reaches this limit. */
+/** The limit is reached by a hang alone. */
 const HANG_MS = 60_000;
 const BROKEN = 'valid break_at_entry break_at_timestamp message';
 

@@ -167,7 +167,7 @@ async function exportLog(invocation: Invocation, vault: Leasehold, files: Export
   const toPath = (file: string | null): string | null =>
     file === null ? null : resolve(terminal.workingDirectory, file);
   const [out, headFile] = [toPath(files.out), toPath(files.head)];
-  // ORDER: checked before any request; a file created meanwhile fails the write.
+  // ORDER: this is checked before any request. The write fails if the file is created later.
   for (const file of [out, headFile]) if (file !== null && existsSync(file)) throw alreadyExists(file);
   const { meta } = await vault.audit.list({ limit: 1 }, { signal });
   const { head, bytes } = await vault.audit.export({ signal });

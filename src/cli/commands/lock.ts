@@ -43,7 +43,7 @@ const unlock = defineCommand({
     { line: 'leasehold unlock', does: 'ask for the passphrase or a share' },
     {
       line: 'leasehold unlock --address unix:/run/leasehold/socket',
-      does: 'give a share from another account than that of the server',
+      does: "give a share from an account other than the server's",
     },
   ],
   async run(invocation, flags) {

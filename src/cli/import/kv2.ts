@@ -176,7 +176,7 @@ export async function readKv2(kv2: Kv2, options: WalkOptions): Promise<ImportSou
     options.progress(++done, secrets.length);
   };
   await inParallel(secrets, MAX_CONCURRENT, readOne, options.signal);
-  // The order is that of paths, not of responses.
+  // Values are in the order of their paths, not of the responses.
   for (const path of secrets) addSecret(reader, path, read.get(path), locationOf(options, path));
   return reader;
 }

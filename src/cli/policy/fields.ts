@@ -36,7 +36,7 @@ const RULES: Readonly<Record<string, Rules>> = {
     return [Number.isNaN(seconds) ? `max_ttl: ${DURATION_RULE}` : ruleBroken(() => parseTtl(seconds, 'max_ttl'))];
   },
   limits: tableRules<LimitFields>('limits', `one or more of ${LIMIT_FIELDS.join(', ')}`, LIMIT_FIELDS, parseLimits),
-  // That the action is one of the policy's is checked with the whole policy.
+  // The check of the whole policy covers the action, which must be one of the policy's.
   approval: tableRules<ApprovalFields>(
     'approval',
     `for, and optionally ${APPROVAL_FIELDS.slice(1).join(', ')}`,

@@ -44,7 +44,7 @@ async function assertOwnService(
   if (challenge === null) {
     throw new LeaseholdError(
       'UNREACHABLE',
-      `no server runs on ${dataDir}, although its address file names ${address}; nothing was sent`,
+      `no server has ${dataDir} open, although its address file names ${address}; nothing was sent`,
     );
   }
   const { 'leasehold-proof': proof } = await exchange(connection, host, challenge.nonce);

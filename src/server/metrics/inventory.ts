@@ -137,7 +137,7 @@ export class NewestBackup {
     this.#store = store;
   }
 
-  /** When its entry was written, in milliseconds since 1970; null if none is known. */
+  /** The time of its entry, in milliseconds since 1970; null if none is known. */
   get at(): number | null {
     return this.#at;
   }

@@ -48,7 +48,7 @@ export function fileSlots(
   configuration: Pick<Configuration, 'dataDir' | 'rootKeyFile'>,
   found: RootKeyFile,
 ): SlotKindPort {
-  // A pipe can be read only once. A file is read again, because it may have been lost or replaced since the start.
+  // A pipe can be read only once. A file is read again, because it may have been lost or replaced since startup.
   const wasPipe = isPipe(found.path);
   /** @throws SlotKindError */
   const read = (mayCreate: boolean): Uint8Array => {

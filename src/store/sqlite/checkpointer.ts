@@ -1,8 +1,9 @@
 /**
  * Keeps the write-ahead log short without blocking the event loop, which writing 8 MiB here would block for 35 ms, and
  * longer on a slow disk. A thread, started on demand, writes its pages into the database: first while batches continue,
- * then the pages added meanwhile, while the next batch waits. After that SQLite restarts the log. The rest is written
- * after a second without a batch, and on close, so that a copy of the database file alone misses as little as possible.
+ * then the pages that were added in that time, while the next batch waits. After that SQLite restarts the log. The rest
+ * is written after a second without a batch, and on close, so that a copy of the database file alone misses as little
+ * as possible.
  * SOURCE: sqlite.org/wal.html, "Avoiding Excessively Large WAL Files".
  */
 import { once } from 'node:events';

@@ -5,11 +5,11 @@ import { raw, sql } from '../statement.ts';
 import type { AccessCounts } from './access-counts.ts';
 import { findLeaseChunk } from './lease-blocks.ts';
 
-/** About 0.1 ms. */
+/** A chunk takes about 0.1 ms. */
 const CHUNK_ROWS = 256;
 /** About half a millisecond with the index of the filters. */
 const CHUNK_ENTRIES = 4096;
-/** At most 3 ms. */
+/** A chunk takes 3 ms at most. */
 const CHUNK_COMPARISONS = 512 * 1024;
 
 export const sqliteDialect = (counts: AccessCounts): Dialect => ({
