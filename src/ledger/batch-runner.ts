@@ -20,7 +20,7 @@ import { type Clock, DatabaseClock } from './clock.ts';
 import { applyRemoteChanges, refreshKeys } from './cluster-sync.ts';
 import { type DecidedBatch, decideBatch, type OperationResult } from './decide-batch.ts';
 import type { LedgerMeasures } from './ledger-measures.ts';
-import { SingleFlight } from './single-flight.ts';
+import { NEVER_ABORTED, SingleFlight } from './single-flight.ts';
 import type { DenialBudget } from './token-buckets.ts';
 import { readVaultState, type VaultState } from './vault-state.ts';
 
@@ -45,8 +45,6 @@ export interface CommittedBatch {
   /** Resolves when the commit is on disk; null if nothing was written. */
   readonly durable: Promise<void> | null;
 }
-
-const NEVER_ABORTED = new AbortController().signal;
 
 export class BatchRunner {
   readonly #parts: BatchParts;

@@ -58,14 +58,9 @@ class Flight<T> {
 
   async join(signal: AbortSignal): Promise<T> {
     this.#waiting += 1;
-    const left = Promise.withResolvers<never>();
-    const leave = (): void => left.reject(signal.reason);
-    if (signal.aborted) leave();
-    else signal.addEventListener('abort', leave, { once: true });
     try {
-      return await Promise.race([this.#result.promise, left.promise]);
+      return await orAborted(this.#result.promise, signal);
     } finally {
-      signal.removeEventListener('abort', leave);
       this.#waiting -= 1;
       if (this.#waiting === 0) this.#abandoned.abort();
     }
@@ -78,5 +73,21 @@ class Flight<T> {
     } catch (error) {
       this.#result.reject(error);
     }
+  }
+}
+
+/** The signal of a caller that never leaves. */
+export const NEVER_ABORTED = new AbortController().signal;
+
+/** Waits for the promise. @throws its error, or the signal's reason if it aborts first */
+export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) abort();
+  else signal.addEventListener('abort', abort, { once: true });
+  try {
+    return await Promise.race([aborted.promise, promise]);
+  } finally {
+    signal.removeEventListener('abort', abort);
   }
 }

@@ -11,6 +11,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { publicKeyOfPem } from '../crypto/signatures.ts';
 import { type Clock, DatabaseClock, startClock } from '../ledger/clock.ts';
 import { Ledger } from '../ledger/ledger.ts';
+import { NEVER_ABORTED } from '../ledger/single-flight.ts';
 import { DenialBudget } from '../ledger/token-buckets.ts';
 import { readVaultState, type VaultState } from '../ledger/vault-state.ts';
 import { StartupError } from '../platform/errors.ts';
@@ -44,8 +45,6 @@ export interface FinishedRestore {
   /** Why the start will refuse the restored state, because this directory has seen a later one; or null. */
   readonly rollback: string | null;
 }
-
-const NEVER_ABORTED = new AbortController().signal;
 
 /** @throws StartupError, StoreError */
 export async function finishRestore(restored: Restored): Promise<FinishedRestore> {

@@ -22,6 +22,7 @@ import { rowMac } from '../crypto/row-mac.ts';
 import { encryptApprovalRequest } from '../crypto/sealing.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { NEVER_ABORTED } from '../ledger/single-flight.ts';
 import { findAnswered } from '../store/approval-lists.ts';
 import type { Store } from '../store/port.ts';
 import type { StoredChange } from '../store/store.ts';
@@ -59,8 +60,6 @@ const RETRY_AFTER_SECONDS = 1;
 const POLL_INTERVAL_MS = 50;
 /** For terms that change while a request prepares for them. */
 const MAX_TRIES = 4;
-
-const NEVER_ABORTED = new AbortController().signal;
 
 export class ApprovalHolds {
   readonly #parts: ApprovalHoldParts;

@@ -5,6 +5,7 @@
 import type { AuditEntry } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
 import { exportAudit, listAudit, verifyAudit } from '../core/operations/admin-read.ts';
+import { NEVER_ABORTED } from '../ledger/single-flight.ts';
 import { countEntries, findSeqAt, readHead, listEntries as readMatches } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import type { AuditFilter, CountStep, EntryRange } from '../store/queries.ts';
@@ -93,8 +94,6 @@ function nextMillisecond(timestamp: string): string | null {
   const next = new Date(Date.parse(timestamp) + 1).toISOString();
   return next.startsWith('+') ? null : next;
 }
-
-const NEVER_ABORTED = new AbortController().signal;
 
 /**
  * Authorizes the caller. Returns the function that verifies, which ends soon after its signal.

@@ -15,7 +15,7 @@ import {
 import type { VaultKeys } from '../crypto/keys.ts';
 import { CompactRange, encodeHash } from '../crypto/tree.ts';
 import type { Clock } from '../ledger/clock.ts';
-import { SingleFlight } from '../ledger/single-flight.ts';
+import { NEVER_ABORTED, SingleFlight } from '../ledger/single-flight.ts';
 import { readHead, readNewestCheckpoint } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import type { Head } from '../store/store.ts';
@@ -39,8 +39,6 @@ export interface CheckpointParts {
   /** The line is for the operator. */
   readonly warn: (line: string) => void;
 }
-
-const NEVER_ABORTED = new AbortController().signal;
 
 export class Checkpoints {
   readonly #parts: CheckpointParts;

@@ -9,6 +9,7 @@ import { nameVersion, type RetrieveRequest } from '../core/operations/retrieve.t
 import { type StartedUse, startUse, type UseOrder } from '../core/operations/use.ts';
 import { originOf, type UseRequest } from '../core/target.ts';
 import { Sha256, sha256Base64 } from '../crypto/primitives.ts';
+import { NEVER_ABORTED } from '../ledger/single-flight.ts';
 import type { ApprovalHolds, HeldRequest } from './approval-holds.ts';
 
 export interface UseCall {
@@ -33,8 +34,6 @@ const MAX_HELD_BYTES_OF_AGENT = 16 * 1024 * 1024;
 const MAX_HEADER_BYTES = 16 * 1024;
 /** More of a body is not shown; its length and digest are. */
 const MAX_SHOWN_BYTES = 16 * 1024;
-
-const NEVER_ABORTED = new AbortController().signal;
 
 interface ShownHeader {
   readonly name: string;

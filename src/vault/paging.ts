@@ -5,6 +5,7 @@
 import type { AuditEntry } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
 import { fairnessKeyOf } from '../ledger/fair-queue.ts';
+import { NEVER_ABORTED, orAborted } from '../ledger/single-flight.ts';
 import { readEntries } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import type { CountStep, ListStep } from '../store/queries.ts';
@@ -126,25 +127,13 @@ export async function inTurn<T>({ turnKey, signal }: ListReader, scan: () => Pro
   const newest = before.then(() => ended);
   newestScans.set(turnKey, newest);
   try {
-    await untilAborted(before, signal);
+    await orAborted(before, signal);
     return await scan();
   } finally {
     end();
     void newest.then(() => {
       if (newestScans.get(turnKey) === newest) newestScans.delete(turnKey);
     });
-  }
-}
-
-async function untilAborted(turn: Promise<void>, signal: AbortSignal): Promise<void> {
-  const left = Promise.withResolvers<never>();
-  const leave = (): void => left.reject(signal.reason);
-  if (signal.aborted) leave();
-  else signal.addEventListener('abort', leave, { once: true });
-  try {
-    await Promise.race([left.promise, turn]);
-  } finally {
-    signal.removeEventListener('abort', leave);
   }
 }
 
@@ -161,8 +150,6 @@ export function sliceListing<T>(all: readonly T[], page: PageRequest | null): Li
   }
   return { rows: inBatches(), meta: page === null ? null : { ...page, total: all.length } };
 }
-
-const NEVER_ABORTED = new AbortController().signal;
 
 interface Waiter {
   readonly signal: AbortSignal;
