@@ -15,6 +15,7 @@ import { BreakGlass } from '../vault/break-glass.ts';
 import { Checkpoints } from '../vault/checkpoints.ts';
 import { newSigningKey } from '../vault/keys.ts';
 import { LoginThrottle } from '../vault/login-throttle.ts';
+import { ScanTurns } from '../vault/paging.ts';
 import { Reencryption } from '../vault/reencryption.ts';
 import { RetryingAgentKeys } from '../vault/retrying-agent-keys.ts';
 import { UseLimits } from '../vault/use-limits.ts';
@@ -153,6 +154,7 @@ export class RunningVault {
       budgets,
       verifier: new Verifier({ store, keys, clock }),
       advisories: new Advisories({ store, clock }),
+      scanTurns: new ScanTurns(),
       checkpoints,
       node: parts.node,
       uses: this.#uses,

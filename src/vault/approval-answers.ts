@@ -23,7 +23,7 @@ import {
 } from '../store/approval-lists.ts';
 import { NEWEST_APPROVAL } from '../store/queries.ts';
 import type { ShownCall } from './held-requests.ts';
-import { type Listing, type PageRequest, readListing, sliceListing, toReader } from './paging.ts';
+import { type Listing, type PageRequest, readListing, sliceListing } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export interface ApprovalFilter {
@@ -39,7 +39,7 @@ export async function listApprovals(
   page: PageRequest | null,
   signal: AbortSignal,
 ): Promise<Listing<Approval> & { now: number }> {
-  const { store, keys, ledger } = vault;
+  const { store, keys, ledger, scanTurns } = vault;
   const { agent, now } = await ledger.submit(list(context));
   // An id has one name, so that no index is needed for both.
   if (agent !== null && filter.agentName !== null && filter.agentName !== agent.name) {
@@ -55,7 +55,7 @@ export async function listApprovals(
     },
     count: (beforeId: string, atMost: number) => store.run(countApprovals(store.dialect, query, beforeId, atMost)),
   };
-  const listing = await readListing(page, source, toReader(context, signal));
+  const listing = await readListing(page, source, scanTurns.readerOf(context, signal));
   return { ...listing, now };
 }
 

@@ -10,15 +10,7 @@ import { countEntries, findSeqAt, readHead, listEntries as readMatches } from '.
 import type { Store } from '../store/port.ts';
 import type { AuditFilter, CountStep, EntryRange } from '../store/queries.ts';
 import type { Head } from '../store/store.ts';
-import {
-  type Listing,
-  type PageRequest,
-  readListing,
-  STEP_ROWS,
-  scanEntries,
-  sliceListing,
-  toReader,
-} from './paging.ts';
+import { type Listing, type PageRequest, readListing, STEP_ROWS, scanEntries, sliceListing } from './paging.ts';
 import type { Vault } from './vault.ts';
 import type { VerificationResult, VerificationStatus } from './verification/verifier.ts';
 
@@ -37,7 +29,7 @@ export interface EntryQuery extends AuditFilter, EntryBounds {
 
 /** The total is exact: the entries outside the page are counted, in steps. */
 export async function listEntries(
-  { ledger, store }: Vault,
+  { ledger, store, scanTurns }: Vault,
   context: Context,
   query: EntryQuery,
   page: PageRequest,
@@ -58,7 +50,7 @@ export async function listEntries(
     count: async (place: number, atMost: number) =>
       isFiltered ? store.run(countEntries(store.dialect, filter, rest(place), atMost)) : countAll(rest(place), atMost),
   };
-  return readListing(page, source, toReader(context, signal, isFiltered ? 'log' : 'list'));
+  return readListing(page, source, scanTurns.readerOf(context, signal, isFiltered ? 'log' : 'list'));
 }
 
 /** Without a filter, sequence numbers give the count. */

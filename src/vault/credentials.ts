@@ -14,7 +14,7 @@ import { type CredentialCursor, FIRST_CREDENTIAL } from '../store/queries.ts';
 import { withBudget } from './agent-budgets.ts';
 import type { UseCall } from './held-requests.ts';
 import { heldRetrieval } from './held-requests.ts';
-import { type Listing, type PageRequest, readListing, toReader } from './paging.ts';
+import { type Listing, type PageRequest, readListing } from './paging.ts';
 import type { OngoingUse } from './uses.ts';
 import type { Vault } from './vault.ts';
 
@@ -76,7 +76,7 @@ export async function listCredentials(
   page: PageRequest | null,
   signal: AbortSignal,
 ): Promise<Listing<CountedCredential>> {
-  const { ledger, store } = vault;
+  const { ledger, store, scanTurns } = vault;
   const ranges = await ledger.submit(list(context));
   const query = { ranges, type: filter.type };
   const source = {
@@ -84,5 +84,5 @@ export async function listCredentials(
     list: (from: CredentialCursor, limit: number) => store.run(readCredentialPage(store.dialect, query, from, limit)),
     count: (from: CredentialCursor, atMost: number) => store.run(countCredentials(store.dialect, query, from, atMost)),
   };
-  return readListing(page, source, toReader(context, signal));
+  return readListing(page, source, scanTurns.readerOf(context, signal));
 }

@@ -17,7 +17,7 @@ import {
 import type { Store } from '../store/port.ts';
 import { NEWEST_LEASE } from '../store/queries.ts';
 import type { ResultOf } from '../store/statement.ts';
-import { inTurn, STEP_ROWS, toReader, yieldToEventLoop } from './paging.ts';
+import { STEP_ROWS, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export interface AgentExposure {
@@ -45,27 +45,28 @@ const RETRY_MS = 100;
 
 /** By credential and version. @throws NOT_FOUND if no credential has or had the path */
 export async function exposureOf(
-  { ledger, store }: Vault,
+  { ledger, store, scanTurns }: Vault,
   context: Context,
   path: CredentialPath,
   signal: AbortSignal,
 ): Promise<VersionExposure[]> {
   const { now, exists } = await ledger.submit(readExposure(context, path, path));
   const read = () => readExposures(store, { path, agentName: null }, now, signal);
-  const versions = await inTurn(toReader(context, signal), read);
+  const versions = await scanTurns.readerOf(context, signal).inTurn(read);
   if (versions.length === 0 && !exists) throw new ApiError('NOT_FOUND', 'The credential does not exist.');
   return versions;
 }
 
 /** What the agent has seen and used, by path and version; nothing for a name that never did. */
 export async function exposureBy(
-  { ledger, store }: Vault,
+  { ledger, store, scanTurns }: Vault,
   context: Context,
   agentName: ActorName,
   signal: AbortSignal,
 ): Promise<VersionExposure[]> {
   const { now } = await ledger.submit(readExposure(context, null, actorResource(agentName)));
-  return inTurn(toReader(context, signal), () => readExposures(store, { path: null, agentName }, now, signal));
+  const read = () => readExposures(store, { path: null, agentName }, now, signal);
+  return scanTurns.readerOf(context, signal).inTurn(read);
 }
 
 /**

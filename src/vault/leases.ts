@@ -7,7 +7,7 @@ import { listLeases as list, type RevokeManyRequest, revokeLeases as revokeMany 
 import type { CredentialPath } from '../core/path.ts';
 import { countLeases, countRevokedBy, listLeases as readLeasePage } from '../store/lease-lists.ts';
 import { NEWEST_LEASE } from '../store/queries.ts';
-import { countFrom, type Listing, type PageRequest, readListing, sliceListing, toReader } from './paging.ts';
+import { countFrom, type Listing, type PageRequest, readListing, sliceListing } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export interface LeaseFilter {
@@ -29,13 +29,13 @@ export async function listLeases(
   // The store finds leases by agent name; the id excludes those of an earlier agent with that name.
   if (own !== null && filter.agentName !== null && filter.agentName !== own) return { ...sliceListing([], page), now };
   const query = { ...filter, agentName: own ?? filter.agentName, agentId, now };
-  const { store } = vault;
+  const { store, scanTurns } = vault;
   const source = {
     start: NEWEST_LEASE,
     list: (beforeSeq: number, limit: number) => store.run(readLeasePage(store.dialect, query, beforeSeq, limit)),
     count: (beforeSeq: number, atMost: number) => store.run(countLeases(store.dialect, query, beforeSeq, atMost)),
   };
-  const listing = await readListing(page, source, toReader(context, signal));
+  const listing = await readListing(page, source, scanTurns.readerOf(context, signal));
   return { ...listing, now };
 }
 

@@ -10,7 +10,7 @@ import { ACTIONS } from '../core/policy.ts';
 import type { PolicyIndex } from '../core/policy-index.ts';
 import { countCredentials, listCredentials } from '../store/credential-lists.ts';
 import { type CredentialCursor, FIRST_CREDENTIAL } from '../store/queries.ts';
-import { inTurn, type ListReader, type PageRequest, readListing, Slice, toReader } from './paging.ts';
+import { type ListReader, type PageRequest, readListing, Slice } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 /** Of the response; further reasons are brief. WHY: turning 13 MB into JSON stops the service for 30 ms. */
@@ -53,10 +53,10 @@ export async function readMatrix(
   const all = memory.control.agents().filter(({ name }) => name.startsWith(request.agentPrefix));
   const page = all.slice(request.agents.offset, request.agents.offset + request.agents.limit);
   const agents = page.map(({ name }) => name);
-  const reader = toReader(context, signal);
+  const reader = vault.scanTurns.readerOf(context, signal);
   const { paths, total } = await readPaths(vault, request, reader);
   const decideAll = () => decideCells(() => memory.control.policies, agents, paths, signal);
-  const { decisions, cells } = await inTurn(reader, decideAll);
+  const { decisions, cells } = await reader.inTurn(decideAll);
   return { agents, agentsTotal: all.length, paths, pathsTotal: total, decisions, cells };
 }
 

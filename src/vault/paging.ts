@@ -22,23 +22,44 @@ export interface Listing<T> {
   readonly meta: (PageRequest & { readonly total: number }) | null;
 }
 
-/** The reader of a list. */
+/** The client that reads a list. */
 export interface ListReader {
-  /** Scans with the same key run one after the other. */
-  readonly turnKey: string;
   /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
+  /**
+   * Runs the scan when the caller's earlier ones have ended. A scan starts no other one of its caller.
+   * @throws the signal's reason if it aborts first; errors of the scan
+   */
+  inTurn<T>(scan: () => Promise<T>): Promise<T>;
 }
 
-/** WHY two keys for a caller: a filter of a long log takes minutes, and must not delay the caller's other lists. */
-export const toReader = (
-  { authentication }: Context,
-  signal: AbortSignal,
-  kind: 'list' | 'log' = 'list',
-): ListReader => ({
-  turnKey: `${kind} ${fairnessKeyOf(authentication)}`,
-  signal,
-});
+/** The turns of a vault's callers, whose scans run one after the other. */
+export class ScanTurns {
+  /** The end of the newest scan of each key. */
+  readonly #newest = new Map<string, Promise<void>>();
+
+  /** WHY two kinds for a caller: a filter of a long log takes minutes, and must not delay the caller's other lists. */
+  readerOf({ authentication }: Context, signal: AbortSignal, kind: 'list' | 'log' = 'list'): ListReader {
+    const key = `${kind} ${fairnessKeyOf(authentication)}`;
+    return { signal, inTurn: (scan) => this.#run(key, signal, scan) };
+  }
+
+  async #run<T>(key: string, signal: AbortSignal, scan: () => Promise<T>): Promise<T> {
+    const before = this.#newest.get(key) ?? Promise.resolve();
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+    const newest = before.then(() => ended);
+    this.#newest.set(key, newest);
+    try {
+      await orAborted(before, signal);
+      return await scan();
+    } finally {
+      end();
+      void newest.then(() => {
+        if (this.#newest.get(key) === newest) this.#newest.delete(key);
+      });
+    }
+  }
+}
 
 /** A list of the store, which is read or counted in steps. */
 interface SteppedList<T, Place> {
@@ -62,7 +83,7 @@ export async function readListing<T, Place>(
   const { start } = source;
   if (page === null) return { rows: inSteps(start, Number.POSITIVE_INFINITY, source, reader), meta: null };
   const { signal } = reader;
-  return inTurn(reader, async () => {
+  return reader.inTurn(async () => {
     const skipped = await countFrom(start, source, signal, page.offset);
     const rest = await countFrom(skipped.next, source, signal);
     const meta = { ...page, total: skipped.count + rest.count };
@@ -108,32 +129,9 @@ async function* inSteps<T, Place>(
   };
   while (place !== null && left > 0) {
     // WHY a turn for each batch: a client that reads slowly does not delay the caller's other lists.
-    const rows = await inTurn(reader, findRows);
+    const rows = await reader.inTurn(findRows);
     if (rows.length > 0) yield rows;
     left -= rows.length;
-  }
-}
-
-/** The end of the newest scan of each key. */
-const newestScans = new Map<string, Promise<void>>();
-
-/**
- * Runs the scan when the earlier ones with its key have ended. A scan starts none with the same key.
- * @throws the signal's reason if it aborts first; errors of the scan
- */
-export async function inTurn<T>({ turnKey, signal }: ListReader, scan: () => Promise<T>): Promise<T> {
-  const before = newestScans.get(turnKey) ?? Promise.resolve();
-  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-  const newest = before.then(() => ended);
-  newestScans.set(turnKey, newest);
-  try {
-    await orAborted(before, signal);
-    return await scan();
-  } finally {
-    end();
-    void newest.then(() => {
-      if (newestScans.get(turnKey) === newest) newestScans.delete(turnKey);
-    });
   }
 }
 

@@ -13,7 +13,7 @@ import { NEWEST_LEASE } from '../store/queries.ts';
 import type { ResultOf } from '../store/statement.ts';
 import { listSessions, type SessionCursor } from '../store/vault-metadata.ts';
 import { readExposures, type VersionExposure } from './exposure.ts';
-import { countFrom, inTurn, STEP_ROWS, toReader, yieldToEventLoop } from './paging.ts';
+import { countFrom, STEP_ROWS, yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 export interface HeldCounts {
@@ -38,7 +38,7 @@ export async function readHeld(
   agentName: AgentName | null,
   signal: AbortSignal,
 ): Promise<HeldCounts> {
-  const { ledger, store, uses } = vault;
+  const { ledger, store, uses, scanTurns } = vault;
   const { now, agentId } = await ledger.submit(readHeldNow(context, agentName));
   const query = { agentId, agentName, path: null, status: 'active', now } as const;
   const source = {
@@ -46,7 +46,7 @@ export async function readHeld(
   };
   const endedBefore = (id: AgentId) =>
     agentId === null || agentId === id ? ledger.memory.control.agentById(id)?.sessionsEndedAt : undefined;
-  return inTurn(toReader(context, signal), async () => {
+  return scanTurns.readerOf(context, signal).inTurn(async () => {
     const leases = await countFrom(NEWEST_LEASE, source, signal);
     const sessions = await countSessions(store, now, endedBefore, signal);
     return { leases: leases.count, sessions, streams: uses.count(agentName) };

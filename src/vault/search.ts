@@ -6,7 +6,7 @@ import { listCredentials, searchCredentials as searchStoredPaths } from '../stor
 import type { Store } from '../store/port.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
 import type { ResultOf } from '../store/statement.ts';
-import { inTurn, toReader, yieldToEventLoop } from './paging.ts';
+import { yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 const SEARCH_TIMEOUT_MS = 250;
@@ -37,7 +37,8 @@ export async function search(
   await vault.ledger.submit(readOverview(context));
   const wanted = text.toLowerCase();
   const named = searchNames(vault, wanted);
-  const stored = await inTurn(toReader(context, signal), () => searchCredentials(vault, text, limit, signal));
+  const reader = vault.scanTurns.readerOf(context, signal);
+  const stored = await reader.inTurn(() => searchCredentials(vault, text, limit, signal));
   const ranked = [...named.found, ...stored.found]
     .map((found) => ({ found, rank: rankOf(found.name.toLowerCase(), wanted) }))
     .sort((a, b) => a.rank - b.rank || compare(a.found.name, b.found.name));

@@ -6,7 +6,7 @@ import { readTree as authorize } from '../core/operations/admin-read.ts';
 import { type CredentialPath, parsePath } from '../core/path.ts';
 import { type LevelQuery, type LevelStep, readLevel } from '../store/credential-levels.ts';
 import type { Store } from '../store/port.ts';
-import { inTurn, toReader, yieldToEventLoop } from './paging.ts';
+import { yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 /** Credentials that are read for one response; more are not counted. */
@@ -50,7 +50,7 @@ export async function readTree(
   // '0' follows '/', and DEL every character of a path.
   const query = { base, end: prefix === null ? '\u007f' : `${prefix}0` };
   const readEntries = () => collectEntries(vault.store, { query, start, limit, maxCounted, signal });
-  const entries = await inTurn(toReader(context, signal), readEntries);
+  const entries = await vault.scanTurns.readerOf(context, signal).inTurn(readEntries);
   const shown = entries.slice(0, limit);
   const last = shown.at(-1);
   const isEnd = entries.length <= limit || last === undefined;

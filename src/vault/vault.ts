@@ -17,6 +17,7 @@ import type { Advisories } from './attention.ts';
 import type { BreakGlass } from './break-glass.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import type { LoginThrottle } from './login-throttle.ts';
+import type { ScanTurns } from './paging.ts';
 import type { OidcClient, SlotSecrets } from './ports.ts';
 import type { Reencryption } from './reencryption.ts';
 import type { RetryingAgentKeys } from './retrying-agent-keys.ts';
@@ -47,6 +48,7 @@ export interface Vault {
   readonly budgets: AgentBudgets;
   readonly verifier: Verifier;
   readonly advisories: Advisories;
+  readonly scanTurns: ScanTurns;
   readonly checkpoints: Checkpoints;
   readonly node: OwnNode;
   readonly uses: Uses;

@@ -30,6 +30,7 @@ import { BreakGlass } from '../../src/vault/break-glass.ts';
 import { Checkpoints } from '../../src/vault/checkpoints.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { LoginThrottle } from '../../src/vault/login-throttle.ts';
+import { ScanTurns } from '../../src/vault/paging.ts';
 import type { AgentKeyStore, SlotSecrets } from '../../src/vault/ports.ts';
 import { Reencryption, type ReencryptionParts } from '../../src/vault/reencryption.ts';
 import { RetryingAgentKeys } from '../../src/vault/retrying-agent-keys.ts';
@@ -186,6 +187,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     budgets,
     verifier,
     advisories: new Advisories({ store, clock }),
+    scanTurns: new ScanTurns(),
     checkpoints,
     node: NODE,
     uses,

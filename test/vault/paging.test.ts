@@ -2,12 +2,19 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inTurn, type ListReader, readListing, sliceListing, yieldToEventLoop } from '../../src/vault/paging.ts';
-import { CONNECTED, settle } from './fixture.ts';
+import type { AgentName, TokenHash } from '../../src/core/names.ts';
+import type { Context } from '../../src/core/operation.ts';
+import { readListing, ScanTurns, sliceListing, yieldToEventLoop } from '../../src/vault/paging.ts';
+import { admin, CONNECTED, settle } from './fixture.ts';
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-const STAYING: ListReader = { turnKey: 'list admin', signal: CONNECTED };
+const OTHER: Context = {
+  authentication: { kind: 'session', tokenHash: 'other' as TokenHash, agentName: 'other' as AgentName },
+  requestId: 'r',
+  remoteAddr: null,
+};
+const STAYING = new ScanTurns().readerOf(admin(), CONNECTED);
 
 /** Positions are indexes; each step scans four numbers and finds the even ones. */
 function evenNumbers(upTo: number) {
@@ -90,7 +97,8 @@ test('a list in memory is returned in batches too, and an empty list as one', as
   assert.deepEqual(await Array.fromAsync(sliceListing([], null).rows), [[]]);
 });
 
-test('scans of one key run one after the other, and one whose client leaves ends without the others', async () => {
+test('scans of a caller run one after the other, and one whose client leaves ends without the others', async () => {
+  const turns = new ScanTurns();
   const steps: string[] = [];
   const clients = ['first', 'second', 'third'].map((name) => ({ name, leaving: new AbortController() }));
   const scans = clients.map(({ name, leaving: { signal } }) => {
@@ -102,13 +110,14 @@ test('scans of one key run one after the other, and one whose client leaves ends
         return { count: 1, next: from + 1 };
       },
     };
-    return readListing({ limit: 1, offset: 0 }, endless, { turnKey: 'log agent', signal });
+    return readListing({ limit: 1, offset: 0 }, endless, turns.readerOf(admin(), signal, 'log'));
   });
   const leave = async (index: number): Promise<void> => {
     clients[index]?.leaving.abort(new Error('gone'));
     await assert.rejects(Promise.resolve(scans[index]), /gone/);
   };
-  await inTurn({ turnKey: 'log other', signal: CONNECTED }, settle);
+  await turns.readerOf(OTHER, CONNECTED, 'log').inTurn(settle);
+  await turns.readerOf(admin(), CONNECTED).inTurn(settle);
   assert.deepEqual([...new Set(steps)], ['first']);
   await leave(1);
   await leave(0);
@@ -117,7 +126,7 @@ test('scans of one key run one after the other, and one whose client leaves ends
   await leave(2);
   const taken = steps.length;
   await settle();
-  await inTurn({ turnKey: 'log agent', signal: CONNECTED }, settle);
+  await turns.readerOf(admin(), CONNECTED, 'log').inTurn(settle);
   assert.equal(steps.length, taken);
 });
 
@@ -133,7 +142,7 @@ test('rows that few steps find are no longer looked for once the client has left
       return { rows: [], next: from + 1 };
     },
   };
-  const { rows } = await readListing(null, source, { turnKey: 'list agent', signal: leaving.signal });
+  const { rows } = await readListing(null, source, new ScanTurns().readerOf(admin(), leaving.signal));
   await assert.rejects(Array.fromAsync(rows), /gone/);
   assert.equal(steps, 3);
 });
