@@ -113,40 +113,35 @@ export function allowHalfOpen(server: Server): void {
   Reflect.set(server, 'httpAllowHalfOpen', true);
 }
 
+/** A client of a list or of a WebSocket that ends its side still receives what is complete within this time. */
+export const HALF_CLOSED_MS = 1000;
+
 /**
  * Aborted when the client disconnects, or ends its side of the connection, which looks the same, before it has the
- * whole response. `leave` runs when the client ends its side.
+ * whole response. With `halfClosedMs`, a client that ends its side, or had ended it before, has this time left.
  */
 export function disconnectSignal(
   { socket }: IncomingMessage,
   response: ServerResponse,
-  leave: () => void = () => void socket.destroy(),
+  halfClosedMs: number | null = null,
 ): AbortSignal {
   const left = new AbortController();
-  socket.once('end', leave);
+  let timer: NodeJS.Timeout | undefined;
+  const ended = (): void => {
+    if (halfClosedMs === null) socket.destroy();
+    else timer = setTimeout(() => socket.destroy(), halfClosedMs).unref();
+  };
   const closed = (): void => {
-    socket.off('end', leave);
+    socket.off('end', ended);
+    clearTimeout(timer);
     if (!response.writableFinished) left.abort(CLIENT_DISCONNECTED);
   };
+  socket.once('end', ended);
+  if (halfClosedMs !== null && socket.readableEnded) ended();
   // The client may have left before the caller was authenticated.
   if (response.closed || socket.destroyed) closed();
   else response.once('close', closed);
   return left.signal;
-}
-
-/** A client that ends its side still receives a list that is complete within this time. */
-const HALF_CLOSED_MS = 1000;
-
-/** Aborted when the client of a list disconnects, or soon after it ends its side of the connection. */
-export function listSignal(request: IncomingMessage, response: ServerResponse): AbortSignal {
-  const { socket } = request;
-  const leave = (): void => {
-    const timer = setTimeout(() => socket.destroy(), HALF_CLOSED_MS).unref();
-    response.once('close', () => clearTimeout(timer));
-  };
-  const signal = disconnectSignal(request, response, leave);
-  if (socket.readableEnded) leave();
-  return signal;
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Context } from '../core/operation.ts';
 import { authorizeScrape, entityTag, toIdempotency } from '../vault/header-digests.ts';
 import type { Vault } from '../vault/vault.ts';
 import { browserPageOf, serviceUrlOf } from './browser-session.ts';
-import { allowLongWork, disconnectSignal, listSignal } from './connections.ts';
+import { allowLongWork, disconnectSignal, HALF_CLOSED_MS } from './connections.ts';
 import type { HttpParts } from './http-server.ts';
 import { integerParameters, parseIntegers } from './lists.ts';
 import { isUnchanged, preconditionOf, readIdempotencyKey, requestFingerprint } from './request-headers.ts';
@@ -169,7 +169,7 @@ function toCall<C>(
       allowLongWork(request.raw);
       return disconnectSignal(request.raw, reply.raw);
     },
-    listSignal: () => listSignal(request.raw, reply.raw),
+    listSignal: () => disconnectSignal(request.raw, reply.raw, HALF_CLOSED_MS),
   };
 }
 

@@ -45,7 +45,7 @@ interface BaseCall<Query, Body> {
   serviceUrl(): string;
   /** Aborted when the client disconnects, so that work which takes long stops. */
   disconnectSignal(): AbortSignal;
-  /** Aborted when the client of a list disconnects. */
+  /** The same for work on lists, which a client receives for a second after it has ended its side. */
   listSignal(): AbortSignal;
 }
 

@@ -25,6 +25,7 @@ import {
   continueIfExpected,
   disconnectSignal,
   endConnection,
+  HALF_CLOSED_MS,
   ignoreError,
   lingerOnClose,
 } from './connections.ts';
@@ -36,8 +37,6 @@ import { hasNamedToken, misplacedToken, withoutToken } from './use-token.ts';
 
 /** WHY: fairness counts a body up to the limit. A streamed body costs its chunks, and has no limit. */
 const COUNTED_BODY_BYTES = 32 * 1024;
-/** Time for what a client sent before it closed its side of a WebSocket. */
-const HALF_CLOSED_MS = 1000;
 /** Names and values in turn. */
 const FIXED_HEADERS = Object.entries(BASE_URL_HEADERS).flat();
 /** Connections whose request has no time limit, because its body is streamed; they have the limit for idle ones. */
@@ -130,7 +129,7 @@ async function toCall(
   response: ServerResponse,
 ): Promise<UseCall> {
   const { raw, token } = request;
-  const signal = clientSignal(raw, response);
+  const signal = disconnectSignal(raw, response, isUpgrade(raw) ? HALF_CLOSED_MS : null);
   const { path, request: asked } = parseCall(request);
   const placement = hasNamedToken(raw) ? null : await findPlacement(vault, path);
   const { headers, query, misplaced } = withoutToken(raw, token, asked.query, placement);
@@ -158,12 +157,6 @@ async function toCall(
 /** In bytes; null for a chunked body. */
 function bodyLengthOf({ headers }: IncomingMessage): number | null {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : null;
-}
-
-function clientSignal(request: IncomingMessage, response: ServerResponse): AbortSignal {
-  if (!isUpgrade(request)) return disconnectSignal(request, response);
-  const { socket } = request;
-  return disconnectSignal(request, response, () => setTimeout(() => socket.destroy(), HALF_CLOSED_MS).unref());
 }
 
 /** A response that breaks off closes the connection, so that the client cannot take it for a complete one. */

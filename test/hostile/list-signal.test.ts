@@ -4,14 +4,15 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { test } from 'node:test';
-import { CLIENT_DISCONNECTED, listSignal } from '../../src/http/connections.ts';
+import { CLIENT_DISCONNECTED, disconnectSignal, HALF_CLOSED_MS } from '../../src/http/connections.ts';
 
 function exchange(state: { readableEnded?: boolean; closed?: boolean } = {}) {
   const response = Object.assign(new EventEmitter(), { closed: state.closed ?? false, writableFinished: false });
   const destroy = (): void => void response.emit('close');
   const socket = Object.assign(new EventEmitter(), { readableEnded: state.readableEnded, destroyed: false, destroy });
   const request = { socket } as unknown as IncomingMessage;
-  return { socket, response, signal: listSignal(request, response as unknown as ServerResponse) };
+  const signal = disconnectSignal(request, response as unknown as ServerResponse, HALF_CLOSED_MS);
+  return { socket, response, signal };
 }
 
 test('a list ends when its client disconnects, and a second after the client ends its side', (t) => {
