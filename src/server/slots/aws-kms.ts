@@ -10,6 +10,7 @@ import { lookupOwn } from '../../client/node-fetch.ts';
 import type { VaultId } from '../../core/keyset.ts';
 import { newRootKey } from '../../crypto/primitives.ts';
 import { errnoSuffix } from '../../platform/errors.ts';
+import { http } from '../../platform/node-http.ts';
 import type { Configuration } from '../configuration.ts';
 import { isLoopbackHost } from '../hosts.ts';
 import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';
@@ -91,10 +92,15 @@ async function loadSdk() {
       import('@smithy/node-http-handler'),
     ]);
     const { KMSClient, EncryptCommand, DecryptCommand, KMSServiceException } = kms;
-    const commands = { EncryptCommand, DecryptCommand, KMSServiceException };
-    // WHY here: an import of it loads Node's undici.
-    const http = process.getBuiltinModule('node:http');
-    return { KMSClient, ...commands, defaultProvider, getInstanceMetadataEndpoint, NodeHttpHandler, http };
+    return {
+      KMSClient,
+      EncryptCommand,
+      DecryptCommand,
+      KMSServiceException,
+      defaultProvider,
+      getInstanceMetadataEndpoint,
+      NodeHttpHandler,
+    };
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND')) throw error;
     throw new SlotKindError(
@@ -127,7 +133,7 @@ async function readCredentials(sdk: Sdk, region: string) {
     ec2MetadataV1Disabled: true,
   });
   // WHY: the SDK asks for a role with Node's own agent, which can send the request to the proxy of HTTP_PROXY.
-  sdk.http.globalAgent = new sdk.http.Agent({ lookup: lookupOwn() });
+  http.globalAgent = new http.Agent({ lookup: lookupOwn() });
   try {
     await checkMetadataEndpoint(sdk);
     return await inTime(provider(), deadline);
@@ -155,7 +161,7 @@ async function checkMetadataEndpoint({ getInstanceMetadataEndpoint }: Sdk): Prom
  * Sends the requests of KMS, STS and single sign-on until the deadline. WHY: the SDK takes endpoints from variables and
  * from profiles, sends to any of them over plain HTTP, and reads a response into memory, however long it is.
  */
-function requestHandler({ NodeHttpHandler, http }: Sdk, deadline: AbortSignal) {
+function requestHandler({ NodeHttpHandler }: Sdk, deadline: AbortSignal) {
   const handler = new NodeHttpHandler({ httpAgent: new http.Agent({ lookup: lookupOwn() }) });
   const send = handler.handle.bind(handler);
   handler.handle = async (request) => {
