@@ -69,7 +69,10 @@ export function endBackup(
           agentName,
           resource: '*',
           result: isComplete ? 'allowed' : 'error',
-          ...{ reason, requestId, remoteAddr, completes: entryId },
+          reason,
+          requestId,
+          remoteAddr,
+          completes: entryId,
         }),
       ),
   };

@@ -76,7 +76,10 @@ function signIn(
               eventType: 'auth.verify',
               agentName: operator.name,
               resource: operator.name,
-              ...{ result, reason, requestId, remoteAddr },
+              result,
+              reason,
+              requestId,
+              remoteAddr,
             });
       const consume = late === null ? [{ kind: 'consumeChallenge' as const, id: challengeId, expiresAt }] : [];
       if (failure !== null || 'failure' in verdict) {
