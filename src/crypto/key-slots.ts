@@ -17,12 +17,11 @@ import { promisify } from 'node:util';
 import type { Secret } from '../core/credential.ts';
 import { invalidRequest } from '../core/errors.ts';
 import type { KeySlot, SlotId, SlotParameters, VaultId, WrappedKeySlot } from '../core/keyset.ts';
-import { decodeStrictBase64, decryptGcm, encryptGcm, KEY_BYTES, TAG_BYTES } from './primitives.ts';
+import { decodeStrictBase64, decryptGcm, encryptGcm, GCM_NONCE_BYTES, KEY_BYTES, TAG_BYTES } from './primitives.ts';
 
 const FORMAT = 'leasehold-slot-v1';
 const PAIR_INFO = 'leasehold/v2/slot-pair';
 const WRAP_INFO = 'leasehold/v2/slot-wrap';
-const NONCE_BYTES = 12;
 /** DER of a PKCS#8 private key and of an SPKI public key of X25519, before the 32 bytes. SOURCE: RFC 8410. */
 const PRIVATE_PREFIX = Buffer.from('302e020100300506032b656e04220420', 'hex');
 const PUBLIC_PREFIX = Buffer.from('302a300506032b656e032100', 'hex');
@@ -58,7 +57,7 @@ export function isSlotPublicKey(text: string): boolean {
 
 /** The key and the nonce of one wrapping. The shared key is fresh, so neither is ever used twice. */
 function wrappingKey(sharedKey: Buffer): { readonly key: Buffer; readonly nonce: Buffer } {
-  const bytes = Buffer.from(hkdfSync('sha256', sharedKey, '', WRAP_INFO, KEY_BYTES + NONCE_BYTES));
+  const bytes = Buffer.from(hkdfSync('sha256', sharedKey, '', WRAP_INFO, KEY_BYTES + GCM_NONCE_BYTES));
   return { key: bytes.subarray(0, KEY_BYTES), nonce: bytes.subarray(KEY_BYTES) };
 }
 

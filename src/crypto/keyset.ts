@@ -14,7 +14,14 @@ import {
 import type { KeysetEdit, SealedKeyset, SlotId, StoredKeys, VaultId } from '../core/keyset.ts';
 import type { AuditKey } from './chain.ts';
 import { slotPublicKey, unwrapRoot } from './key-slots.ts';
-import { decodeStrictBase64, decryptGcm, encryptGcm, KEY_BYTES, timingSafeEqualText } from './primitives.ts';
+import {
+  decodeStrictBase64,
+  decryptGcm,
+  encryptGcm,
+  GCM_NONCE_BYTES,
+  KEY_BYTES,
+  timingSafeEqualText,
+} from './primitives.ts';
 
 /** All keys are base64 of 32 bytes. */
 export interface KeysetDocument {
@@ -36,7 +43,6 @@ export interface KeysetDocument {
 
 const FORMAT = 'leasehold-keyset-v1';
 const INFO = 'leasehold/v2/keyset';
-const NONCE_BYTES = 12;
 
 export const newKey = (): string => randomBytes(KEY_BYTES).toString('base64');
 
@@ -111,7 +117,7 @@ export function encryptKeyset(
   document: KeysetDocument,
   versions: Omit<SealedKeyset, 'sealed'>,
 ): SealedKeyset {
-  const nonce = randomBytes(NONCE_BYTES);
+  const nonce = randomBytes(GCM_NONCE_BYTES);
   const associated = associatedBytes(document.vaultId, versions);
   const encrypted = encryptGcm(sealingKey(root), nonce, associated, JSON.stringify(document));
   return { ...versions, sealed: Buffer.concat([nonce, ...encrypted]) };
@@ -120,9 +126,9 @@ export function encryptKeyset(
 /** Null if it does not authenticate: altered, of another vault or version, or under another root key, or no keyset. */
 export function decryptKeyset(root: Uint8Array, vaultId: VaultId, stored: SealedKeyset): KeysetDocument | null {
   const { sealed } = stored;
-  if (sealed.length < NONCE_BYTES) return null;
-  const nonce = sealed.subarray(0, NONCE_BYTES);
-  const plain = decryptGcm(sealingKey(root), nonce, associatedBytes(vaultId, stored), sealed.subarray(NONCE_BYTES));
+  if (sealed.length < GCM_NONCE_BYTES) return null;
+  const nonce = sealed.subarray(0, GCM_NONCE_BYTES);
+  const plain = decryptGcm(sealingKey(root), nonce, associatedBytes(vaultId, stored), sealed.subarray(GCM_NONCE_BYTES));
   return plain === null ? null : parseDocument(plain.toString('utf8'));
 }
 

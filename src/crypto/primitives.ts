@@ -28,10 +28,11 @@ export function timingSafeEqualText(a: string, b: string): boolean {
 }
 
 const GCM = 'aes-256-gcm';
+export const GCM_NONCE_BYTES = 12;
 /** The length of the tag behind a ciphertext of AES-256-GCM. */
 export const TAG_BYTES = 16;
 
-/** AES-256-GCM. Returns the ciphertext and its tag. The nonce is 12 bytes. SOURCE: NIST SP 800-38D. */
+/** AES-256-GCM. Returns the ciphertext and its tag. SOURCE: NIST SP 800-38D. */
 export function encryptGcm(
   key: KeyObject | Uint8Array,
   nonce: Uint8Array,

@@ -6,11 +6,10 @@
 import { hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import { type AssociatedData, type Sealed, Secret } from '../core/credential.ts';
 import type { VaultKeys } from './keys.ts';
-import { decryptGcm, encryptGcm, KEY_BYTES, TAG_BYTES } from './primitives.ts';
+import { decryptGcm, encryptGcm, GCM_NONCE_BYTES, KEY_BYTES, TAG_BYTES } from './primitives.ts';
 
 const FORMAT_VERSION = 1;
 const HEADER_BYTES = 5;
-const NONCE_BYTES = 12;
 
 /** Replaced by the header after encoding. */
 const HEADER_PLACEHOLDER = '\0'.repeat(HEADER_BYTES);
@@ -24,7 +23,7 @@ function associatedBytes(header: Uint8Array, bound: AssociatedData): Buffer {
 
 export function seal(keys: VaultKeys, value: Secret, bound: AssociatedData): Sealed {
   const header = Buffer.from([FORMAT_VERSION, ...keys.sealKeyId]);
-  const nonce = randomBytes(NONCE_BYTES);
+  const nonce = randomBytes(GCM_NONCE_BYTES);
   const encrypted = encryptGcm(keys.seal, nonce, associatedBytes(header, bound), value.reveal());
   return Buffer.concat([header, nonce, ...encrypted]);
 }
@@ -38,12 +37,12 @@ export function dataKeyIdOf(sealed: Sealed): string {
  * Null if the value does not authenticate: altered, copied from another row, of another format, or under another key.
  */
 export function decrypt(keys: VaultKeys, sealed: Sealed, bound: AssociatedData): Secret | null {
-  if (sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES || sealed[0] !== FORMAT_VERSION) return null;
+  if (sealed.length < HEADER_BYTES + GCM_NONCE_BYTES + TAG_BYTES || sealed[0] !== FORMAT_VERSION) return null;
   const header = sealed.subarray(0, HEADER_BYTES);
   const key = keys.dataKey(header.subarray(1));
   if (key === null) return null;
-  const nonce = sealed.subarray(HEADER_BYTES, HEADER_BYTES + NONCE_BYTES);
-  const encrypted = sealed.subarray(HEADER_BYTES + NONCE_BYTES);
+  const nonce = sealed.subarray(HEADER_BYTES, HEADER_BYTES + GCM_NONCE_BYTES);
+  const encrypted = sealed.subarray(HEADER_BYTES + GCM_NONCE_BYTES);
   const plain = decryptGcm(key, nonce, associatedBytes(header, bound), encrypted);
   return plain === null ? null : new Secret(plain.toString('utf8'));
 }
@@ -52,7 +51,7 @@ export function decrypt(keys: VaultKeys, sealed: Sealed, bound: AssociatedData):
 // that no key seals twice. SOURCE: docs/formats.md, "Approvals"; RFC 5869; NIST SP 800-38D.
 
 /** One message per key, so that the nonce may be constant. */
-const NONCE = Buffer.alloc(NONCE_BYTES);
+const NONCE = Buffer.alloc(GCM_NONCE_BYTES);
 const NOTHING = new Uint8Array();
 
 export function encryptApprovalRequest(rowKey: KeyObject, id: string, text: string): Uint8Array {
