@@ -17,13 +17,13 @@ import { type Environment, type Flag, toggle } from '../flags/flag.ts';
 import { rejectFlagsKeptByNpm, rejectUnknownVariables } from '../flags/variables.ts';
 import { UsageError } from '../platform/errors.ts';
 import { chooseDatabase } from './database-option.ts';
-import { CALLED_AS, SERVER_FLAGS, type ServerFlags } from './flag-table.ts';
+import { SERVER_COMMAND, SERVER_FLAGS, type ServerFlags } from './flag-table.ts';
 import { isLoopback, type Listen } from './hosts.ts';
 import { parseApprovalWebhook, parseOidc, parseStreams } from './receiver-options.ts';
 
 const HELP_COLUMNS = 80;
 const HELP = toggle('show this help', { short: 'h' });
-const SERVER: Called = { name: 'the server', line: CALLED_AS.server, flags: { ...SERVER_FLAGS, help: HELP } };
+const SERVER: Called = { name: 'the server', line: SERVER_COMMAND, flags: { ...SERVER_FLAGS, help: HELP } };
 const AFTER_HELP = `
 A switch is 1 or 0 in the environment. A flag overrides its variable, and the
 variable overrides the default.`;
@@ -37,7 +37,7 @@ export function readConfiguration(
   write: (text: string) => void = () => undefined,
 ): Configuration | null {
   const given = new Map<string, string[]>();
-  const server = newCommander(CALLED_AS.server, { columns: HELP_COLUMNS, write })
+  const server = newCommander(SERVER_COMMAND, { columns: HELP_COLUMNS, write })
     .description('Leasehold: a credential vault for AI agents. Credentials are held by lease, never owned.')
     .usage('[FLAG …]')
     .helpOption('-h, --help', HELP.help)

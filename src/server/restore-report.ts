@@ -1,7 +1,7 @@
 /** The output of a restore: progress, what was restored and checked, and the next steps. */
 import { dataDirPaths } from '../platform/paths.ts';
 import { quoteForShell } from '../platform/shell-command.ts';
-import { CALLED_AS } from './flag-table.ts';
+import { SERVER_COMMAND } from './flag-table.ts';
 import type { RestoreResult } from './restore.ts';
 import type { RestoreRequest } from './restore-request.ts';
 import { describeLocation } from './restore-target.ts';
@@ -38,7 +38,7 @@ export function formatRestore(request: RestoreRequest, result: RestoreResult): s
     ...(rollback === null ? [] : [`WARNING  ${rollback}`]),
     '',
     'Next: start the service:',
-    `  ${CALLED_AS.server} ${toFlags(request)}${rollback === null ? '' : ' --accept-rollback'}`,
+    `  ${SERVER_COMMAND} ${toFlags(request)}${rollback === null ? '' : ' --accept-rollback'}`,
     '',
   ].join('\n');
 }

@@ -127,7 +127,8 @@ async function insertRows(
   return agentKeys;
 }
 
-const formatCount = (n: number, what: string): string => `${n.toLocaleString('en-US')} ${n === 1 ? what : `${what}s`}`;
+const formatCount = (n: number, one: string, several = `${one}s`): string =>
+  `${n.toLocaleString('en-US')} ${n === 1 ? one : several}`;
 
 /** @throws StartupError unless the verifier key is the one that was given, or the operator says so */
 async function confirmAuthor(read: ReadBackup, request: RestoreRequest, reporter: RestoreReporter): Promise<void> {
@@ -159,7 +160,7 @@ function describeBackup({ summary: { header, totals } }: ReadBackup, verifierKey
     formatCount(rows('credentials'), 'credential'),
     formatCount(rows('agents'), 'agent'),
     formatCount(rows('operators'), 'operator'),
-    `${formatCount(rows('policies'), 'policy').replace(/policys$/, 'policies')}`,
+    formatCount(rows('policies'), 'policy', 'policies'),
   ];
   return [
     `The backup is of the vault ${vault_id} (${store}), taken at ${created_at} by Leasehold ${leasehold}, through entry ${log_end?.seq ?? 0} of the log: ${contents.join(', ')}.`,

@@ -2,7 +2,7 @@
 import { describeAddress } from '../store/postgres/address.ts';
 import { printSchema, updateSchema } from '../store/postgres/schema-admin.ts';
 import { type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
-import { CALLED_AS } from './flag-table.ts';
+import { SERVER_COMMAND } from './flag-table.ts';
 
 interface SchemaRequest {
   /** Null only with `--print`. */
@@ -25,7 +25,7 @@ export async function runSchemaRequest({ database, grantee, printsOnly }: Schema
       ? ['Next: grant a role that owns nothing access with --grant ROLE, then start the nodes as that role.']
       : [
           `The role ${grantee} has the privileges that a node needs, and no others.`,
-          `Next: start the nodes as ${grantee}: ${CALLED_AS.server} --database-file FILE --no-migrate …`,
+          `Next: start the nodes as ${grantee}: ${SERVER_COMMAND} --database-file FILE --no-migrate …`,
         ]),
   ].join('\n');
 }
