@@ -3,12 +3,12 @@
  * encryption context. AWS's SDK finds the credentials and the endpoints, and signs the requests. This file decides
  * which endpoints it may use, and for how long.
  */
-import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import type { KMSClient } from '@aws-sdk/client-kms';
 import { lookupOwn } from '../../client/node-fetch.ts';
 import type { VaultId } from '../../core/keyset.ts';
 import { newRootKey } from '../../crypto/primitives.ts';
+import { orAborted } from '../../ledger/single-flight.ts';
 import { errnoSuffix } from '../../platform/errors.ts';
 import { http } from '../../platform/node-http.ts';
 import type { Configuration } from '../configuration.ts';
@@ -50,7 +50,8 @@ export function awsKmsSlots({ endpoint }: Configuration['awsKms']): SlotKindPort
       ...(endpoint === null ? {} : { endpoint }),
     });
     try {
-      const value = await inTime(send(sdk, client), deadline);
+      // WHY: a stream of the SDK that was aborted may never settle.
+      const value = await orAborted(send(sdk, client), deadline);
       if (value instanceof Uint8Array) return Buffer.from(value);
     } catch (error) {
       if (deadline.aborted) throw new SlotKindError('AWS KMS cannot be reached: no response in time');
@@ -136,7 +137,7 @@ async function readCredentials(sdk: Sdk, region: string) {
   http.globalAgent = new http.Agent({ lookup: lookupOwn() });
   try {
     await checkMetadataEndpoint(sdk);
-    return await inTime(provider(), deadline);
+    return await orAborted(provider(), deadline);
   } catch (error) {
     if (error instanceof SlotKindError) throw error;
     const name = error instanceof Error && ERROR_NAME.test(error.name) ? ` (${error.name})` : '';
@@ -176,12 +177,6 @@ function requestHandler({ NodeHttpHandler }: Sdk, deadline: AbortSignal) {
     return { response };
   };
   return handler;
-}
-
-/** WHY: a stream of the SDK that was aborted may never settle. */
-function inTime<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const ended = once(signal, 'abort').then(() => Promise.reject(signal.reason));
-  return Promise.race([work, ended]);
 }
 
 async function* shortened(body: Readable): AsyncGenerator<Uint8Array> {
