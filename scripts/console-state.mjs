@@ -11,8 +11,13 @@ export const CONSOLE_OUTPUT = path.join(ROOT, 'console', 'dist');
 export const CONSOLE_STAMP = '.sources';
 /** What the console is built from. */
 const SOURCES = [
-  ...['console/src', 'console/index.html', 'src/client', 'src/core', 'src/api'],
-  ...['scripts/build-console.ts', 'package-lock.json'],
+  'console/src',
+  'console/index.html',
+  'src/client',
+  'src/core',
+  'src/api',
+  'scripts/build-console.ts',
+  'package-lock.json',
 ];
 
 /** Changes when a source does. */

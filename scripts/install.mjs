@@ -25,8 +25,16 @@ const NOTICE_INTERVAL_MS = 5000;
 // development dependency, some tools have optional dependencies, and they run on another Node than npm. No package
 // needs an install script, so none runs.
 const INSTALL_ARGUMENTS = [
-  ...['ci', '--include=dev', '--include=optional', '--include=peer', '--ignore-scripts'],
-  ...['--engine-strict=false', '--bin-links=true', '--no-audit', '--no-fund', '--loglevel=warn'],
+  'ci',
+  '--include=dev',
+  '--include=optional',
+  '--include=peer',
+  '--ignore-scripts',
+  '--engine-strict=false',
+  '--bin-links=true',
+  '--no-audit',
+  '--no-fund',
+  '--loglevel=warn',
 ];
 
 /** The project's installed Node, else this one if it is new enough, else undefined. */

@@ -11,11 +11,31 @@ const ALL = '*';
 
 /** Always passed on: programs need them, and a directory may be named sk-… too. */
 const NEEDED = new Set([
-  ...['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LANGUAGE', 'TZ', 'PWD', 'OLDPWD', 'TMPDIR'],
-  ...['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY', 'DBUS_SESSION_BUS_ADDRESS', 'SSH_AUTH_SOCK'],
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'TERM',
+  'LANG',
+  'LANGUAGE',
+  'TZ',
+  'PWD',
+  'OLDPWD',
+  'TMPDIR',
+  'DISPLAY',
+  'WAYLAND_DISPLAY',
+  'XAUTHORITY',
+  'DBUS_SESSION_BUS_ADDRESS',
+  'SSH_AUTH_SOCK',
   // SOURCE: XDG Base Directory Specification
-  ...['XDG_RUNTIME_DIR', 'XDG_CONFIG_HOME', 'XDG_DATA_HOME', 'XDG_STATE_HOME', 'XDG_CACHE_HOME'],
-  ...['XDG_CONFIG_DIRS', 'XDG_DATA_DIRS'],
+  'XDG_RUNTIME_DIR',
+  'XDG_CONFIG_HOME',
+  'XDG_DATA_HOME',
+  'XDG_STATE_HOME',
+  'XDG_CACHE_HOME',
+  'XDG_CONFIG_DIRS',
+  'XDG_DATA_DIRS',
 ]);
 
 export type Variables = Readonly<Record<string, string | undefined>>;

@@ -69,8 +69,13 @@ async function encrypted(records: readonly Uint8Array[]): Promise<string> {
 test('another identity, a passphrase for recipients, and files that are no backup', async (t) => {
   const place = await newPlace(t, 'sqlite');
   const words = (backup: string, identities = identityFile(t)): string[] => [
-    ...[backup, '--data-dir', place.dataDir, '--root-key-file', join(source.dataDir, 'root.key')],
-    ...['--identity-file', identities],
+    backup,
+    '--data-dir',
+    place.dataDir,
+    '--root-key-file',
+    join(source.dataDir, 'root.key'),
+    '--identity-file',
+    identities,
   ];
   await assertRefused(words(file, identityFile(t, await generateX25519Identity())), /None of the identities opens/);
   const passphrase = join(temporaryDirectory(t), 'passphrase');

@@ -54,11 +54,21 @@ const passkey = {
 };
 const identity = { issuer: 'https://id.example.org', subject: null, email: 'a@example.org' };
 const target = {
-  ...{ scheme: 'https', host: '*.example.org', port: 443, paths: ['/v1/*'], methods: ['GET'], allowNetworks: [] },
+  scheme: 'https',
+  host: '*.example.org',
+  port: 443,
+  paths: ['/v1/*'],
+  methods: ['GET'],
+  allowNetworks: [],
   caPem: null,
 };
 const terms = {
-  ...{ each: 'endpoint', uses: null, seconds: 60, isForSession: false, quorum: 1, timeoutSeconds: 300 },
+  each: 'endpoint',
+  uses: null,
+  seconds: 60,
+  isForSession: false,
+  quorum: 1,
+  timeoutSeconds: 300,
   policyNames: ['asks'],
 };
 const approval = { for: 'use', each: 'request', scope: 'once', quorum: 1, timeout: 300 };

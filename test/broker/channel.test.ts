@@ -45,9 +45,15 @@ test('a use ends with what the broker says of it', async () => {
 
 test('messages of another form fail the use, and nothing is thrown', async () => {
   const heads = [
-    ...['', '{', 'null', '{}', '{"kind":"response","status":"200","headers":[]}'],
-    ...['{"kind":"response","status":20,"headers":[]}', '{"kind":"response","status":200,"headers":[["a"]]}'],
-    ...['{"kind":"response","status":200,"headers":{"a":"b"}}', '{"kind":"error","failure":"of the upstream"}'],
+    '',
+    '{',
+    'null',
+    '{}',
+    '{"kind":"response","status":"200","headers":[]}',
+    '{"kind":"response","status":20,"headers":[]}',
+    '{"kind":"response","status":200,"headers":[["a"]]}',
+    '{"kind":"response","status":200,"headers":{"a":"b"}}',
+    '{"kind":"error","failure":"of the upstream"}',
   ];
   for (const head of heads) {
     const use = answeredBy(frame(1, FRAME.head, head), frame(1, FRAME.head, HEAD), frame(1, FRAME.end, END));

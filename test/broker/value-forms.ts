@@ -35,7 +35,9 @@ function charsets(value: string): Record<string, string> {
     'UTF-16BE': Buffer.from(little).swap16().toString('latin1').replace(/^\0/, ''),
   };
   return {
-    ...{ raw: bytesOf(value), 'hex, lower case': hex, 'hex, upper case': hex.toUpperCase() },
+    raw: bytesOf(value),
+    'hex, lower case': hex,
+    'hex, upper case': hex.toUpperCase(),
     ...(isAscii ? utf16 : orders),
     ...(isLatin && !isAscii ? { 'Latin-1': value } : {}),
   };

@@ -22,7 +22,10 @@ const lastPut = () => JSON.parse(between.seen.findLast(({ method }) => method ==
 const read = async (path = 'shop/key') => JSON.parse((await leasehold(['target', 'show', path, '-o', 'json'])).stdout);
 /** The response of a service that fills the fields from its catalogue. */
 const FILLED = {
-  ...{ path: 'shop/key', service: 'openai', updated_at: '2026-01-01T00:00:00.000Z', placement: { kind: 'bearer' } },
+  path: 'shop/key',
+  service: 'openai',
+  updated_at: '2026-01-01T00:00:00.000Z',
+  placement: { kind: 'bearer' },
   targets: [{ origin: 'https://api.openai.com', paths: ['/v1/*'], methods: ['GET'], allow_networks: [], ca_pem: null }],
 };
 const fillNext = () =>
@@ -38,7 +41,8 @@ test('target put writes every field, and target show shows it', async () => {
   const target = { paths: ['/v1/*', '/v2/x'], methods: ['GET', 'POST'], allow_networks: ['10.0.0.0/8'], ca_pem: caPem };
   const { updated_at, ...usage } = await read();
   assert.deepEqual(usage, {
-    ...{ path: 'shop/key', service: null },
+    path: 'shop/key',
+    service: null,
     targets: [
       { origin: 'https://a.example.com', ...target },
       { origin: 'https://b.example.com:8443', ...target },
@@ -120,7 +124,8 @@ test('target put --service sends the name only, and flags override the catalogue
   fillNext();
   await put('--service', 'openai', '--origin', 'https://eu.example.com', '--query', 'key');
   assert.deepEqual(lastPut(), {
-    ...{ service: 'openai', targets: [{ origin: 'https://eu.example.com' }] },
+    service: 'openai',
+    targets: [{ origin: 'https://eu.example.com' }],
     placement: { kind: 'query', name: 'key' },
   });
   fillNext();

@@ -111,7 +111,9 @@ test('-i prints the status and the headers first', async () => {
 test('another status of the upstream is printed, and exits with 4', async () => {
   const missing = await use(['GET', '/v1/missing']);
   assert.deepEqual(missing, {
-    ...{ code: 4, signal: null, stdout: '{"error":"unknown"}' },
+    code: 4,
+    signal: null,
+    stdout: '{"error":"unknown"}',
     stderr: 'The upstream responded with 404 Not Found.\n',
   });
   const moved = await use(['GET', '/v1/moved']);

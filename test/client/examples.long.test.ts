@@ -139,7 +139,8 @@ test('the GitHub workflow deploys with the value, and leaves neither key nor lea
     const environment = {
       ...env,
       ...Object.fromEntries(filled),
-      ...{ PATH: [bin, process.env['PATH']].join(delimiter), RUNNER_TEMP: temporary },
+      PATH: [bin, process.env['PATH']].join(delimiter),
+      RUNNER_TEMP: temporary,
       LEASEHOLD_ADDR: shop.service.address, // the workflow has an example's
     };
     assert.ok(condition === undefined || condition === 'always()');

@@ -44,8 +44,11 @@ test('a use returns the status, headers and body of the upstream, and never the 
   const { lease_id, ...reply } = await agent.use(request);
   const { headers, ...others } = reply;
   assert.deepEqual(others, {
-    ...{ status: 404, body: '{"error":"unknown"}', body_encoding: 'utf8' },
-    ...{ redactions: 0, truncated: false },
+    status: 404,
+    body: '{"error":"unknown"}',
+    body_encoding: 'utf8',
+    redactions: 0,
+    truncated: false,
   });
   assert.equal(headers['x-told'], 'yes');
   assert.equal(upstream.requests.at(-1)?.headers.authorization, `Bearer ${VALUE}`);

@@ -47,14 +47,17 @@ export function approvalContract({ name, newVault }: Subject): void {
   test(`${name}: an approval is returned as stored, by id and by key, and replaced`, async (t) => {
     const store = await newVault(t);
     const ended = anApproval(2, {
-      ...{
-        status: 'approved',
-        endedBy: 'operator:ann' as ActorName,
-        endedAt: T0 + 5,
-        usesLeft: 0,
-        grantEndsAt: T0 + 9,
-      },
-      ...{ method: null, host: null, targetPath: null, purpose: null, action: 'retrieve', approvers: [] },
+      status: 'approved',
+      endedBy: 'operator:ann' as ActorName,
+      endedAt: T0 + 5,
+      usesLeft: 0,
+      grantEndsAt: T0 + 9,
+      method: null,
+      host: null,
+      targetPath: null,
+      purpose: null,
+      action: 'retrieve',
+      approvers: [],
     });
     await commit(store, { changes: [put(anApproval(1)), put(ended)] });
     const { approvals } = await find(store, [{ approval: idOf(1) }, { approval: idOf(2) }, { approval: idOf(3) }]);

@@ -32,8 +32,12 @@ test('no page, example or message runs or installs the registry’s package', ()
 
 test('a use of the registry is found, and a local one is not', () => {
   for (const text of [
-    ...['npx leasehold --help', 'npx -y leasehold@latest list', '`npm i leasehold`, then', 'pnpm dlx leasehold'],
-    ...['run: npm install --global --omit=dev leasehold', 'npm install leasehold@0.1.0'],
+    'npx leasehold --help',
+    'npx -y leasehold@latest list',
+    '`npm i leasehold`, then',
+    'pnpm dlx leasehold',
+    'run: npm install --global --omit=dev leasehold',
+    'npm install leasehold@0.1.0',
     '"command": "npx",\n "args": ["leasehold", "mcp"]',
   ])
     assert.equal(registryUses(text).length, 1, text);

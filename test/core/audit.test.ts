@@ -85,9 +85,14 @@ const uses: fc.Arbitrary<EntryWithoutMac> = fc
   .tuple(
     entries,
     fc.record({
-      ...{ method: textsOrNull, host: textsOrNull, target_path: textsOrNull },
-      ...{ status: fc.option(number), bytes_in: fc.option(number), bytes_out: fc.option(number) },
-      ...{ redactions: fc.option(number), ended: fc.constantFrom(null, 'complete', 'failed') },
+      method: textsOrNull,
+      host: textsOrNull,
+      target_path: textsOrNull,
+      status: fc.option(number),
+      bytes_in: fc.option(number),
+      bytes_out: fc.option(number),
+      redactions: fc.option(number),
+      ended: fc.constantFrom(null, 'complete', 'failed'),
     }),
   )
   .map(([entry, use]) => ({ ...entry, ...use }));

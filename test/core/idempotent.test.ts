@@ -27,12 +27,16 @@ const ONE: Idempotency = { id: 'id of one' as IdempotencyId, requestMac: 'mac of
 const HASH = 'hash' as TokenHash;
 
 const admin = (idempotency?: Idempotency): Context => ({
-  ...{ authentication: { kind: 'admin' }, requestId: 'r', remoteAddr: null },
+  authentication: { kind: 'admin' },
+  requestId: 'r',
+  remoteAddr: null,
   ...(idempotency === undefined ? {} : { idempotency }),
 });
 
 const agent = (idempotency: Idempotency): Context => ({
-  ...{ requestId: 'r', remoteAddr: null, idempotency },
+  requestId: 'r',
+  remoteAddr: null,
+  idempotency,
   authentication: { kind: 'session', tokenHash: HASH, agentName: 'ci' as AgentName },
 });
 

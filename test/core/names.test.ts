@@ -26,8 +26,26 @@ const GRAMMARS: readonly Grammar[] = [
 ];
 
 const REFUSED = [
-  ...['', '.a', '_a', '-a', '__proto__', 'a b', ' a', 'a ', 'a\n', 'a/b', 'a:b', 'a@b', 'a*', '*'],
-  ...['a\u0000', 'ä', '\u212a', '\u0663', '\ud83d\ude00', '%61'],
+  '',
+  '.a',
+  '_a',
+  '-a',
+  '__proto__',
+  'a b',
+  ' a',
+  'a ',
+  'a\n',
+  'a/b',
+  'a:b',
+  'a@b',
+  'a*',
+  '*',
+  'a\u0000',
+  'ä',
+  '\u212a',
+  '\u0663',
+  '\ud83d\ude00',
+  '%61',
 ];
 
 for (const { what, parse, longest, field } of GRAMMARS) {

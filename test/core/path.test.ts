@@ -12,9 +12,23 @@ const LONGEST = [LONGEST_SEGMENT, LONGEST_SEGMENT, LONGEST_SEGMENT, 'a'.repeat(1
 const DEEPEST = Array<string>(32).fill('a').join('/');
 
 const ACCEPTED = [
-  ...['a', '~', '-', 'prod/db/password', 'Prod/DB/password', SEGMENT_CHARACTERS, LONGEST_SEGMENT, LONGEST],
-  ...[DEEPEST, '...', '.a', 'a.', '..a', 'a..b/..c/d..', 'user@host:22', 'a=b+c~d'],
-  ...['__proto__/constructor'],
+  'a',
+  '~',
+  '-',
+  'prod/db/password',
+  'Prod/DB/password',
+  SEGMENT_CHARACTERS,
+  LONGEST_SEGMENT,
+  LONGEST,
+  DEEPEST,
+  '...',
+  '.a',
+  'a.',
+  '..a',
+  'a..b/..c/d..',
+  'user@host:22',
+  'a=b+c~d',
+  '__proto__/constructor',
 ];
 
 const REFUSED: readonly (readonly [rule: RegExp, paths: readonly string[]])[] = [

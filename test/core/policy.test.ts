@@ -10,14 +10,40 @@ const LONGEST_NAME = 'a'.repeat(63);
 const FIELDS = { name: 'p', principal: 'agent:a', resources: ['prod/*'], actions: ['retrieve'] };
 
 const PRINCIPALS = [
-  ...['agent:a', 'agent:ci-1', 'agent:ci-*', 'agent:*', 'agent:A*', 'agent:admin*'],
-  ...[`agent:${LONGEST_NAME}`, `agent:${LONGEST_NAME}*`],
+  'agent:a',
+  'agent:ci-1',
+  'agent:ci-*',
+  'agent:*',
+  'agent:A*',
+  'agent:admin*',
+  `agent:${LONGEST_NAME}`,
+  `agent:${LONGEST_NAME}*`,
 ];
 
 const NO_PRINCIPALS = [
-  ...['', 'a', '*', 'agent', 'agent:', 'Agent:a', 'user:a', ' agent:a', 'agent: a', 'agent:a '],
-  ...['agent:a\n', 'agent:**', 'agent:a**', 'agent:*a', 'agent:a*b', 'agent:-*', 'agent:-a', 'agent:a/*'],
-  ...['agent:agent:a', 'agent:admin', 'agent:Service', `agent:${LONGEST_NAME}a`, `agent:${LONGEST_NAME}a*`],
+  '',
+  'a',
+  '*',
+  'agent',
+  'agent:',
+  'Agent:a',
+  'user:a',
+  ' agent:a',
+  'agent: a',
+  'agent:a ',
+  'agent:a\n',
+  'agent:**',
+  'agent:a**',
+  'agent:*a',
+  'agent:a*b',
+  'agent:-*',
+  'agent:-a',
+  'agent:a/*',
+  'agent:agent:a',
+  'agent:admin',
+  'agent:Service',
+  `agent:${LONGEST_NAME}a`,
+  `agent:${LONGEST_NAME}a*`,
 ];
 
 test('the grammar of principals', () => {

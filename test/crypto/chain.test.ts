@@ -123,9 +123,18 @@ test('a head record is authentic only under its key, and with its own fields in 
   assert.equal(canonicalHead(head), JSON.stringify(['leasehold-head-v2', seq, hmac, epoch, tree, control]));
   assert.equal(isHeadAuthentic(keysFrom(3).audit, head), false);
   for (const other of [
-    ...[{ seq: seq - 1 }, { seq: seq + 10 }, { hmac: GENESIS_MAC }, { hmac: hmac.slice(0, -1) }],
-    ...[{ epoch: epoch + 1 }, { tree: '' }, { tree: tree.slice(0, -1) }, { control: '' }, { control: GENESIS_MAC }],
-    ...[{ mac: mac.slice(0, -1) }, { mac: '' }, { mac: hmac }],
+    { seq: seq - 1 },
+    { seq: seq + 10 },
+    { hmac: GENESIS_MAC },
+    { hmac: hmac.slice(0, -1) },
+    { epoch: epoch + 1 },
+    { tree: '' },
+    { tree: tree.slice(0, -1) },
+    { control: '' },
+    { control: GENESIS_MAC },
+    { mac: mac.slice(0, -1) },
+    { mac: '' },
+    { mac: hmac },
   ])
     assert.equal(isHeadAuthentic(keys.audit, { ...head, ...other }), false, JSON.stringify(other));
 });

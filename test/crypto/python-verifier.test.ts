@@ -51,7 +51,9 @@ interface Case {
 }
 
 const broken = (name: string, evidence: Evidence, entry: number, timestamp: string | null): Case => ({
-  ...{ name, evidence, status: 1 },
+  name,
+  evidence,
+  status: 1,
   result: { valid: false, break_at_entry: entry, break_at_timestamp: timestamp },
 });
 
@@ -100,7 +102,9 @@ const CASES: readonly Case[] = [
   ),
   ...CANNOT_TELL.map(
     ([name, odd]): Case => ({
-      ...{ name, status: 2, result: undefined },
+      name,
+      status: 2,
+      result: undefined,
       evidence: { text: intact, head, auditKey, ...odd },
     }),
   ),

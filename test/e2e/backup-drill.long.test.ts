@@ -73,7 +73,7 @@ test('after the loss of the vault a restore brings back every credential that wa
   writeFileSync(join(safe, 'url'), url ?? '', { mode: 0o600 });
   const flags = ['--root-key-file', rootKey, '--identity-file', identityFile, '--verifier-key', verifierKey];
   const database = url === null ? [] : ['--database-file', join(safe, 'url')];
-  const { code, output } = await runCommand(['restore', ...[file, '--data-dir', restoredDir], ...flags, ...database]);
+  const { code, output } = await runCommand(['restore', file, '--data-dir', restoredDir, ...flags, ...database]);
   assert.equal(code, 0, output);
 
   const restored = await startProcess(t, restoredDir, ['--root-key-file', rootKey]);

@@ -142,7 +142,9 @@ const ASKING: Readonly<Record<string, (lease: UseLease) => Promise<unknown>>> = 
     new OpenAI({ apiKey: token, baseURL: `${base_url}/v1`, maxRetries: 30 }).models.list(),
   anthropic: ({ token, base_url }) =>
     new Anthropic({ apiKey: token, baseURL: base_url, maxRetries: 30 }).messages.create({
-      ...{ model: 'claude-test', max_tokens: 16, messages: [{ role: 'user', content: 'How?' }] },
+      model: 'claude-test',
+      max_tokens: 16,
+      messages: [{ role: 'user', content: 'How?' }],
     }),
 };
 for (const [name, ask] of Object.entries(ASKING)) {

@@ -52,8 +52,13 @@ for (const each of ['request', 'endpoint', 'host']) {
     await approve(agent.path);
     const lines = [
       `GET /use/${agent.path}/-/v1/pay HTTP/1.1`,
-      ...['Host: localhost', `Authorization: Bearer ${agent.token}`, 'Content-Type: text/plain'],
-      ...['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: YQ=='],
+      'Host: localhost',
+      `Authorization: Bearer ${agent.token}`,
+      'Content-Type: text/plain',
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      'Sec-WebSocket-Version: 13',
+      'Sec-WebSocket-Key: YQ==',
     ];
     const before = upstream.requests.length;
     assert.equal((await sendRaw(address, rawRequest(lines))).status, 503);
@@ -69,8 +74,13 @@ test('the protocol of a WebSocket is shown, and another one asks again', async (
       address,
       rawRequest([
         `GET /use/${agent.path}/-/v1/pay HTTP/1.1`,
-        ...['Host: localhost', `Authorization: Bearer ${agent.token}`, 'Connection: Upgrade', 'Upgrade: websocket'],
-        ...['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: YQ==', `Sec-WebSocket-Protocol: ${protocol}`],
+        'Host: localhost',
+        `Authorization: Bearer ${agent.token}`,
+        'Connection: Upgrade',
+        'Upgrade: websocket',
+        'Sec-WebSocket-Version: 13',
+        'Sec-WebSocket-Key: YQ==',
+        `Sec-WebSocket-Protocol: ${protocol}`,
       ]),
     );
   assert.equal((await open('read.v1')).status, 503);

@@ -167,7 +167,8 @@ test('where fewer operators than the quorum could answer, none is asked', async 
 const VOIDING: Readonly<Record<string, (agent: Agent) => Promise<{ status: number }>>> = {
   'its targets changed': ({ path }) =>
     admin.put(`/api/v1/targets/${path}`, {
-      ...{ targets: [targetOf(upstream, { paths: ['/v1/*'] })], placement: { kind: 'bearer' } },
+      targets: [targetOf(upstream, { paths: ['/v1/*'] })],
+      placement: { kind: 'bearer' },
     }),
   'a policy changed': async ({ name, path }) => {
     await demandApproval(service, name, [path, 'another'], { for: 'use', each: 'host', scope: '9 uses' });

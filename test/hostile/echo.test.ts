@@ -52,13 +52,27 @@ interface Marked {
 function requestsWith(mark: string): Marked[] {
   const bad = `${mark}\u0001\u00e9`;
   const inHeaders = [
-    ...['User-Agent', 'Cookie', 'Referer', 'Origin', 'Accept', 'X-Request-Id', 'X-Forwarded-For', 'If-None-Match'],
+    'User-Agent',
+    'Cookie',
+    'Referer',
+    'Origin',
+    'Accept',
+    'X-Request-Id',
+    'X-Forwarded-For',
+    'If-None-Match',
     'Idempotency-Key',
   ];
   const inBodies = [
-    ...[mark, `"${mark}"`, `{"${mark}":1}`, `{"a":"${mark}`, `{"${mark}":1,"${mark}":2}`, `{"__proto__":"${mark}"}`],
-    ...[`[["${mark}"]]`],
-    ...[`{"\\ud800${mark}":1}`, `\ufeff{"${mark}":1}`, `{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"${mark}":1}}}}}}}}}`],
+    mark,
+    `"${mark}"`,
+    `{"${mark}":1}`,
+    `{"a":"${mark}`,
+    `{"${mark}":1,"${mark}":2}`,
+    `{"__proto__":"${mark}"}`,
+    `[["${mark}"]]`,
+    `{"\\ud800${mark}":1}`,
+    `\ufeff{"${mark}":1}`,
+    `{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"${mark}":1}}}}}}}}}`,
   ];
   const overTheTable = ROUTES.flatMap(({ method, path, query, body, acceptsIdempotencyKey }): Marked[] => {
     const plain = path.replaceAll(/\{\w+\}/g, 'insider');
@@ -77,13 +91,15 @@ function requestsWith(mark: string): Marked[] {
       ...inBodies.map((text) => ({ line: `${method} ${plain} HTTP/1.1`, type: 'application/json', body: text })),
       ...fields.flatMap((field) =>
         values.map((value) => ({
-          ...{ line: `${method} ${plain} HTTP/1.1`, type: 'application/json' },
+          line: `${method} ${plain} HTTP/1.1`,
+          type: 'application/json',
           body: JSON.stringify({ [field]: value, [mark]: mark }),
         })),
       ),
       ...fields.flatMap((field) =>
         values.map((value) => ({
-          ...{ line: `${method} ${plain} HTTP/1.1`, type: 'application/json' },
+          line: `${method} ${plain} HTTP/1.1`,
+          type: 'application/json',
           body: JSON.stringify({ ...Object.fromEntries(fields.map((name) => [name, bad])), [field]: value }),
         })),
       ),
@@ -124,7 +140,10 @@ function bytesOf(
   const shown = authorization ?? (token === null ? null : `Bearer ${token}`);
   const isFramed = headers.some((header) => header.startsWith('Transfer-Encoding'));
   const lines = [
-    ...[line, `Host: ${host}`, 'Connection: close', ...headers],
+    line,
+    `Host: ${host}`,
+    'Connection: close',
+    ...headers,
     ...(shown === null ? [] : [`Authorization: ${shown}`]),
     ...(type === undefined ? [] : [`Content-Type: ${type}`]),
     ...(isFramed || body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]),

@@ -64,8 +64,11 @@ function attack(scope: Scope, address: string, request: Buffer): () => number {
 export function testFairness(what: string, line: string, body: string): void {
   test(`${what}, on ${CONNECTIONS} connections: another agent does not wait for it`, async (t) => {
     const head = [
-      ...[`${line} HTTP/1.1`, 'Host: localhost', 'Content-Type: application/json'],
-      ...[`Content-Length: ${Buffer.byteLength(body)}`, `Authorization: Bearer ${attacker.token}`],
+      `${line} HTTP/1.1`,
+      'Host: localhost',
+      'Content-Type: application/json',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      `Authorization: Bearer ${attacker.token}`,
     ];
     const served = attack(t, service.address, Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`));
     while (served() < 2) assert.equal((await victim.get('/api/v1/credentials/open/stored')).status, 200);

@@ -14,7 +14,11 @@ const { admin, anonymous } = fixture.service;
 const NO_LEASE = '01890000-0000-7000-8000-000000000000';
 
 const POLICY = {
-  ...{ principal: 'agent:a', resources: ['a'], actions: ['list'], max_ttl: 1, limits: { concurrent: 1 } },
+  principal: 'agent:a',
+  resources: ['a'],
+  actions: ['list'],
+  max_ttl: 1,
+  limits: { concurrent: 1 },
   approval: { for: 'use' },
 };
 const IDENTITY = { subject: 'sub' };
@@ -25,23 +29,36 @@ const SIGNED = { ...MADE, response: { clientDataJSON: 'e30', authenticatorData: 
 const GOOD: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'POST /api/v1/credentials': { path: 'open/fields', value: 'v', type: 'token', description: 'd' },
   'PUT /api/v1/targets/{path}': {
-    ...{ service: 'openai', targets: [{ origin: 'https://api.example.com' }], placement: { kind: 'bearer' } },
+    service: 'openai',
+    targets: [{ origin: 'https://api.example.com' }],
+    placement: { kind: 'bearer' },
   },
   'POST /api/v1/use': {
-    ...{ path: 'open/stored', method: 'GET', url: 'https://api.example.com/', headers: { accept: '*/*' } },
-    ...{ body: 'b', body_encoding: 'utf8', ttl: 1, purpose: 'p' },
+    path: 'open/stored',
+    method: 'GET',
+    url: 'https://api.example.com/',
+    headers: { accept: '*/*' },
+    body: 'b',
+    body_encoding: 'utf8',
+    ttl: 1,
+    purpose: 'p',
   },
   'POST /api/v1/policies': { name: 'fields', ...POLICY },
   'PUT /api/v1/policies/{name}': { name: 'insider', ...POLICY },
   'POST /api/v1/policies/simulate': {
-    ...{ agent: 'insider', resource: 'open/stored', action: 'use' },
+    agent: 'insider',
+    resource: 'open/stored',
+    action: 'use',
     request: { method: 'GET', url: 'https://api.example.com/' },
   },
   'POST /api/v1/agents': { name: 'fields', description: 'd', public_key: Buffer.alloc(32, 9).toString('base64') },
   'POST /api/v1/agents/{name}/rotate': { public_key: Buffer.alloc(32, 9).toString('base64'), grace_seconds: 1 },
   'POST /api/v1/operators': {
-    ...{ name: 'fields', public_key: Buffer.alloc(32, 9).toString('base64'), identity: IDENTITY },
-    ...{ roles: ['viewer'], description: 'd' },
+    name: 'fields',
+    public_key: Buffer.alloc(32, 9).toString('base64'),
+    identity: IDENTITY,
+    roles: ['viewer'],
+    description: 'd',
   },
   'PUT /api/v1/operators/{name}': { roles: ['viewer'], description: 'd', identity: IDENTITY },
   'POST /api/v1/auth/passkey/verify': { challenge_id: NO_LEASE, response: SIGNED },
@@ -51,8 +68,11 @@ const GOOD: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'POST /api/v1/auth/handoff/redeem': { code: 'x' },
   'POST /api/v1/operators/{name}/rotate': { public_key: Buffer.alloc(32, 9).toString('base64') },
   'POST /api/v1/key/slots': {
-    ...{ name: 'fields', kind: 'transit', public_key: Buffer.alloc(32, 9).toString('base64') },
-    ...{ parameters: { salt: 's' }, key: 'k' },
+    name: 'fields',
+    kind: 'transit',
+    public_key: Buffer.alloc(32, 9).toString('base64'),
+    parameters: { salt: 's' },
+    key: 'k',
   },
   'POST /api/v1/key/slots/{name}/test': { public_key: Buffer.alloc(32, 9).toString('base64') },
   'POST /api/v1/key/rotate': { key: 'data' },
@@ -130,7 +150,10 @@ const NO_SECONDS: readonly unknown[] = [
 ];
 const NO_OBJECT: readonly unknown[] = ['', 'a', '{}', 0, 1, true, false, null, [], [{}], {}, { extra: 1 }];
 const WRONG: Readonly<Record<string, readonly unknown[]>> = {
-  ...{ string: NO_STRING, array: NO_LIST, integer: NO_SECONDS, object: NO_OBJECT },
+  string: NO_STRING,
+  array: NO_LIST,
+  integer: NO_SECONDS,
+  object: NO_OBJECT,
 };
 
 const UNKNOWN = [
@@ -138,13 +161,34 @@ const UNKNOWN = [
     extra Path NAME value[] id created_at access_count version lease_ttl ttl admin role token password $ref $where
     toString valueOf length 0 n\u00e1me
   `,
-  ...['path ', ' value', '', '\u0000'],
+  'path ',
+  ' value',
+  '',
+  '\u0000',
 ];
 
 const UNKNOWN_PARAMETERS = [
-  ...['extra=1', 'extra', '=1', '=', 'Limit=1', 'limit%20=1', 'limit[]=1', 'limit[0]=1', 'limit.a=1', '__proto__=1'],
-  ...['__proto__[a]=1', 'constructor=1', 'constructor.prototype=1', 'toString=1', '%00=1', 'access_token=a'],
-  ...['method=DELETE', '_method=DELETE', 'callback=a', 'extra=1&extra=2', `${'a'.repeat(4000)}=1`],
+  'extra=1',
+  'extra',
+  '=1',
+  '=',
+  'Limit=1',
+  'limit%20=1',
+  'limit[]=1',
+  'limit[0]=1',
+  'limit.a=1',
+  '__proto__=1',
+  '__proto__[a]=1',
+  'constructor=1',
+  'constructor.prototype=1',
+  'toString=1',
+  '%00=1',
+  'access_token=a',
+  'method=DELETE',
+  '_method=DELETE',
+  'callback=a',
+  'extra=1&extra=2',
+  `${'a'.repeat(4000)}=1`,
 ];
 const NO_SUCH_FIELD = /^body: has an unknown field; (?:no fields are allowed|the allowed fields are \w)/;
 const NO_SUCH_PARAMETER =
@@ -237,7 +281,17 @@ test('an agent’s malformed request to an administrator route is 403 before it 
 test('max_ttl must be a finite number in any notation', () =>
   fixture.assertUnchangedBy(async () => {
     for (const text of [
-      ...['1e999', '-1e999', '1e-999', '0.1e1000', '-0', '31536001', `1${'0'.repeat(400)}`, '0x10', '+1', '01', '.5'],
+      '1e999',
+      '-1e999',
+      '1e-999',
+      '0.1e1000',
+      '-0',
+      '31536001',
+      `1${'0'.repeat(400)}`,
+      '0x10',
+      '+1',
+      '01',
+      '.5',
       '1.',
     ]) {
       const body = `{"name":"ttl","principal":"agent:a","resources":["a"],"actions":["list"],"max_ttl":${text}}`;

@@ -32,10 +32,28 @@ const INJECTIONS = [
     ' '' " \\ ; -- /* % _ %% [ [a-z] [^x] {a,b} (a|b) .* ^ $ admin'-- NULL null undefined NaN true 0 {"$ne":1} $(id)
     {{1+1}} %00 \u00e9 \u{1f511} \u202e ALLOWED Allowed
   `,
-  ...['`', "\\'", "' OR '1'='1", "' OR 1=1 --", "x' UNION SELECT value FROM credentials --"],
-  ...["'; DROP TABLE audit_entries; --", '" OR ""="', '1 OR 1=1', '[object Object]', '\u0000', 'allowed\u0000'],
-  ...['\ufeff', ' allowed', 'allowed '],
-  ...['allowe_', 'allow%', 'allo[w]ed', '*', '?', 'a*', '../..', 'a'.repeat(640)],
+  '`',
+  "\\'",
+  "' OR '1'='1",
+  "' OR 1=1 --",
+  "x' UNION SELECT value FROM credentials --",
+  "'; DROP TABLE audit_entries; --",
+  '" OR ""="',
+  '1 OR 1=1',
+  '[object Object]',
+  '\u0000',
+  'allowed\u0000',
+  '\ufeff',
+  ' allowed',
+  'allowed ',
+  'allowe_',
+  'allow%',
+  'allo[w]ed',
+  '*',
+  '?',
+  'a*',
+  '../..',
+  'a'.repeat(640),
 ];
 
 const FILTERS: readonly (readonly [address: string, name: string])[] = [
@@ -84,15 +102,24 @@ test('matching a glob costs at most its length times the text’s length', async
 });
 
 const PAGED = [
-  ...['/api/v1/credentials', '/api/v1/policies', '/api/v1/agents', '/api/v1/operators', '/api/v1/leases'],
-  ...['/api/v1/approvals', '/api/v1/audit'],
+  '/api/v1/credentials',
+  '/api/v1/policies',
+  '/api/v1/agents',
+  '/api/v1/operators',
+  '/api/v1/leases',
+  '/api/v1/approvals',
+  '/api/v1/audit',
 ];
 const NO_NUMBERS = [
   ...words`
     -1 +1 1.0 1.5 1e3 0x10 0b1 1_000 1,000 01x NaN Infinity null 9999999999999999 99999999999999999999999999 \u0661
     \uff11 1;2 1' [1]
   `,
-  ...['', ' ', ' 1', '1 ', '1\u0000'],
+  '',
+  ' ',
+  ' 1',
+  '1 ',
+  '1\u0000',
 ];
 
 test('limit and offset must be integers in plain digits, of any size', () =>
@@ -127,7 +154,11 @@ test('times must be ISO 8601', () =>
         2026-01-01T10:00:00Z+01:00 +002026-01-01 -000001-01-01 2026-W01-1 2026-001 2026-01-01'
         \u0662\u0660\u0662\u0666-01-01
       `,
-      ...['', '2026-01-01 10:00', 'Thu, 01 Jan 2026 00:00:00 GMT', '2026-01-01T10:00:00Z ', ' 2026-01-01'],
+      '',
+      '2026-01-01 10:00',
+      'Thu, 01 Jan 2026 00:00:00 GMT',
+      '2026-01-01T10:00:00Z ',
+      ' 2026-01-01',
       '2026-01-01\u0000',
     ];
     for (const name of ['since', 'until']) {

@@ -41,9 +41,20 @@ const chunked = (text: string, size = text.length.toString(16)) => `${size}\r\n$
 test('an ambiguous length is rejected, and nothing after it is read', () =>
   fixture.assertUnchangedBy(async () => {
     const lengths = [
-      ...[`${LENGTH}, ${LENGTH}`, `0, ${LENGTH}`, `+${LENGTH}`, `-${LENGTH}`, `0x${SIZE}`, `${LENGTH}.0`, '2e1', '2 4'],
+      `${LENGTH}, ${LENGTH}`,
+      `0, ${LENGTH}`,
+      `+${LENGTH}`,
+      `-${LENGTH}`,
+      `0x${SIZE}`,
+      `${LENGTH}.0`,
+      '2e1',
+      '2 4',
       '2_4',
-      ...['', 'chunked', '18446744073709551616', '99999999999999999999999999', `${LENGTH}\u000b`],
+      '',
+      'chunked',
+      '18446744073709551616',
+      '99999999999999999999999999',
+      `${LENGTH}\u000b`,
     ];
     const framings: readonly (readonly string[])[] = [
       [`Content-Length: ${LENGTH}`, 'Transfer-Encoding: chunked'],
@@ -63,8 +74,20 @@ test('an ambiguous length is rejected, and nothing after it is read', () =>
 test('a transfer coding other than a single final chunked is rejected', () =>
   fixture.assertUnchangedBy(async () => {
     const codings = [
-      ...['identity', 'gzip', 'xchunked', 'chunkedx', 'chunked, identity', 'chunked;q=1', '"chunked"', 'gzip, chunked'],
-      ...['identity, chunked', ', chunked', '\u000bchunked', 'chunked\u0000', '\u00e7hunked', 'chunk ed'],
+      'identity',
+      'gzip',
+      'xchunked',
+      'chunkedx',
+      'chunked, identity',
+      'chunked;q=1',
+      '"chunked"',
+      'gzip, chunked',
+      'identity, chunked',
+      ', chunked',
+      '\u000bchunked',
+      'chunked\u0000',
+      '\u00e7hunked',
+      'chunk ed',
       ...['chunked', 'identity'].map((next) => `chunked\r\nTransfer-Encoding: ${next}`),
       'gzip\r\nTransfer-Encoding: chunked',
     ].map((coding) => `Transfer-Encoding: ${coding}`);
@@ -84,9 +107,17 @@ test('chunked coding in HTTP/1.0 is rejected, and the connection is closed', () 
 test('a chunk size must be hexadecimal digits', () =>
   fixture.assertUnchangedBy(async () => {
     const sizes = [
-      ...['zz', `0x${SIZE}`, `-${SIZE}`, `+${SIZE}`, '', ` ${SIZE}`, `${SIZE}h`, 'fffffffffffffffff'],
+      'zz',
+      `0x${SIZE}`,
+      `-${SIZE}`,
+      `+${SIZE}`,
+      '',
+      ` ${SIZE}`,
+      `${SIZE}h`,
+      'fffffffffffffffff',
       '10000000000000018',
-      ...['5', 'ff\u0000'],
+      '5',
+      'ff\u0000',
     ];
     for (const size of sizes) {
       const answers = await statusesOf(challenge(['Transfer-Encoding: chunked'], chunked(BODY, size)), SMUGGLED);
@@ -108,7 +139,10 @@ test('a valid chunked request is accepted, and its trailers are not headers', ()
     assert.deepEqual(await statusesOf(challenge(['Transfer-Encoding: chunked'], chunked(BODY)), LAST), [200, 200]);
     const trailer = `0\r\nAuthorization: Bearer ${fixture.service.adminToken}\r\n\r\n`;
     const guarded = fixture.bytesOf({
-      ...{ method: 'DELETE', target: '/api/v1/credentials/open/stored', token: null, body: trailer },
+      method: 'DELETE',
+      target: '/api/v1/credentials/open/stored',
+      token: null,
+      body: trailer,
       headers: ['Transfer-Encoding: chunked', 'Trailer: Authorization', KEPT],
     });
     assert.deepEqual(await statusesOf(guarded, LAST), [401], 'its body is not read, and the connection ends');

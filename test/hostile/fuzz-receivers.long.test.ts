@@ -94,10 +94,19 @@ test(`random answers of peers of every kind leave the same server serving (SEED=
   writeFileSync(tokenFile, 'token', { mode: 0o600 });
   const dataDir = join(temporaryDirectory(t), 'data');
   const flags = [
-    ...['--log-level', 'silent'],
+    '--log-level',
+    'silent',
     ...webhookStream(t, `${urlOf('receiver')}/`),
-    ...['--oidc-issuer', urlOf('oidc'), '--oidc-client-id', 'leasehold'],
-    ...['--transit-address', urlOf('transit'), '--transit-token-file', tokenFile, '--aws-kms-endpoint', urlOf('kms')],
+    '--oidc-issuer',
+    urlOf('oidc'),
+    '--oidc-client-id',
+    'leasehold',
+    '--transit-address',
+    urlOf('transit'),
+    '--transit-token-file',
+    tokenFile,
+    '--aws-kms-endpoint',
+    urlOf('kms'),
   ];
   const process = await startProcess(t, dataDir, flags, { environment: AWS });
   const admin = createClient(process.address, process.adminToken);

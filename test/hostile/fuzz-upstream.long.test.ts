@@ -70,7 +70,10 @@ async function startScene(scope: Scope): Promise<Scene> {
   function ask(path: string, options: http.RequestOptions = {}, body = ''): Promise<number | null> {
     const { promise, resolve } = Promise.withResolvers<number | null>();
     const call = http.request({
-      ...{ host: url.hostname, port: url.port, agent, path: `/use/api/key/${path}` },
+      host: url.hostname,
+      port: url.port,
+      agent,
+      path: `/use/api/key/${path}`,
       ...options,
       headers: { authorization: `Bearer ${token}`, ...options.headers },
     });

@@ -123,9 +123,28 @@ const METHODS = [
   'x',
 ] as const;
 const TARGETS = [
-  ...['/', '/api/v1/health', '/api/v1/credentials', '/auth/challenge', '/auth/verify', '/metrics', '/openapi.json'],
-  ...['/use/a/-/', '/use/a/-/v1?x=1', '/use/', '/console/', '/console/assets/x.js', 'host:443', 'http://a/', '*', '//'],
-  ...['/api/v1/credentials/__proto__', '/api/v1/policies?__proto__=1&constructor=2', '/%', '/%ff', '/\u00e9', ''],
+  '/',
+  '/api/v1/health',
+  '/api/v1/credentials',
+  '/auth/challenge',
+  '/auth/verify',
+  '/metrics',
+  '/openapi.json',
+  '/use/a/-/',
+  '/use/a/-/v1?x=1',
+  '/use/',
+  '/console/',
+  '/console/assets/x.js',
+  'host:443',
+  'http://a/',
+  '*',
+  '//',
+  '/api/v1/credentials/__proto__',
+  '/api/v1/policies?__proto__=1&constructor=2',
+  '/%',
+  '/%ff',
+  '/\u00e9',
+  '',
 ] as unknown as readonly [string, ...string[]];
 
 /** One request, and how many exchanges it counts as. */

@@ -10,12 +10,20 @@ const CREDENTIALS = '/api/v1/credentials';
 const fixture = await startFixture({ after });
 const store = (path: string) => JSON.stringify({ path, value: 'v' });
 const post = (body: string | Uint8Array, type: string | null = 'application/json', target = CREDENTIALS) => ({
-  ...{ method: 'POST', target, body, type },
+  method: 'POST',
+  target,
+  body,
+  type,
 });
 
 const JSON_TYPES = [
-  ...['application/json', 'Application/JSON', 'APPLICATION/JSON', 'application/json; charset=utf-8'],
-  ...['application/json;charset=UTF-8', 'application/json ;charset=utf-8', 'application/json; charset="utf-8"'],
+  'application/json',
+  'Application/JSON',
+  'APPLICATION/JSON',
+  'application/json; charset=utf-8',
+  'application/json;charset=UTF-8',
+  'application/json ;charset=utf-8',
+  'application/json; charset="utf-8"',
 ];
 
 test('application/json is accepted in any case and with a charset', async () => {
@@ -33,7 +41,10 @@ const OTHER_TYPES = [
     "application/json" text/plain;application/json application/json\u00e9 applic\u00e4tion/json application\\json
     application//json application/json/
   `,
-  ...['multipart/form-data; boundary=a', 'application json', 'x application/json', 'text/plain, application/json'],
+  'multipart/form-data; boundary=a',
+  'application json',
+  'x application/json',
+  'text/plain, application/json',
   'text/plain; a="application/json"',
 ];
 
@@ -47,24 +58,38 @@ test('a body of another type or without one is 415 before it is read', () =>
 
 /** Servers disagree whether these are JSON; here a body that is accepted is validated like any other. */
 const DOUBTFUL_TYPES = [
-  ...['application/json;', 'application/json ;', 'application/json\t;charset=utf-8', 'application/json\t'],
+  'application/json;',
+  'application/json ;',
+  'application/json\t;charset=utf-8',
+  'application/json\t',
   'application/json\ta',
-  ...['application/json,', 'application/json, text/plain', 'application/json,application/json', 'application/json a'],
-  ...['application/json;charset', 'application/json; charset=utf-16', 'application/json;=', 'application/json;;'],
+  'application/json,',
+  'application/json, text/plain',
+  'application/json,application/json',
+  'application/json a',
+  'application/json;charset',
+  'application/json; charset=utf-16',
+  'application/json;=',
+  'application/json;;',
   ' application/json',
-  ...['\tapplication/json', 'application /json', 'application/ json', 'application/json;a="', 'application/json\u00a0'],
+  '\tapplication/json',
+  'application /json',
+  'application/ json',
+  'application/json;a="',
+  'application/json\u00a0',
 ];
 
 test('no spelling of a Content-Type bypasses the schema', () =>
   fixture.assertUnchangedBy(async () => {
     const bodies = [
-      ...['{"path":"open/x","value":"v","admin":true}', '{"path":"open/x"}', '{"path":"open/x","value":1}'],
-      ...['["open/x"]', 'null'],
-      ...[
-        '{"path":"open/x","value":"v","value":"w"}',
-        '{"path":"open/x","value":"v","__proto__":{}}',
-        'path=open/x&value=v',
-      ],
+      '{"path":"open/x","value":"v","admin":true}',
+      '{"path":"open/x"}',
+      '{"path":"open/x","value":1}',
+      '["open/x"]',
+      'null',
+      '{"path":"open/x","value":"v","value":"w"}',
+      '{"path":"open/x","value":"v","__proto__":{}}',
+      'path=open/x&value=v',
     ];
     for (const [index, type] of [...DOUBTFUL_TYPES, ...OTHER_TYPES, ...JSON_TYPES].entries()) {
       for (const body of share(bodies, index, 4)) {

@@ -19,9 +19,19 @@ const AMBIGUOUS_NAMES = [
     \u202einsider \u0131nsider insi\u{10dbc}er \ud800 admin Admin SERVICE anonymous \u0430dmin agent:insider
     insider,admin insider;admin insider'--
   `,
-  ...['a\\b', 'insider\u0000', 'insider\u0000.x', 'insider ', ' insider', 'in sider', 'insider\n', 'insider\t'],
-  ...['\u007finsider', ''],
-  ...['__proto__', 'n'.repeat(64), 'n'.repeat(30_000)],
+  'a\\b',
+  'insider\u0000',
+  'insider\u0000.x',
+  'insider ',
+  ' insider',
+  'in sider',
+  'insider\n',
+  'insider\t',
+  '\u007finsider',
+  '',
+  '__proto__',
+  'n'.repeat(64),
+  'n'.repeat(30_000),
 ];
 
 const ENTRY_POINTS: Readonly<Record<string, { field: string; send: (name: string) => Promise<TestResponse> }>> = {
@@ -49,7 +59,14 @@ test('every entry point rejects ambiguous names', () =>
 test('deregistration takes the name literally and never as a path', () =>
   fixture.assertUnchangedBy(async () => {
     const spellings = [
-      ...['..', '%2e%2e', '..%2finsider', 'insider%2f', 'insider%00', '.pending', '%2epending', 'insider%20'],
+      '..',
+      '%2e%2e',
+      '..%2finsider',
+      'insider%2f',
+      'insider%00',
+      '.pending',
+      '%2epending',
+      'insider%20',
       '%69nsider%2f..',
     ];
     for (const spelling of spellings) {

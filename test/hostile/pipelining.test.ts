@@ -58,7 +58,9 @@ test('pipelined requests take effect in order unless all of them are safe', asyn
   const KEPT = 'Connection: keep-alive';
   const store = (value: string): Buffer =>
     fixture.bytesOf({
-      ...{ method: 'POST', target: '/api/v1/credentials', headers: [KEPT] },
+      method: 'POST',
+      target: '/api/v1/credentials',
+      headers: [KEPT],
       body: JSON.stringify({ path: 'open/ordered', value }),
     });
   const retrieve = fixture.bytesOf({ target: '/api/v1/credentials/open/ordered', headers: [KEPT] });

@@ -47,8 +47,20 @@ const MARKS = [
 const BREAKS = ['\r\n', '\n', '\r', '\r\n\r\n', '\r\n ', '%0d%0a', '\u010d\u010a', '\0', '\u2028', '\x0b', '\x85'];
 const HOP_NAMES = ['Connection', 'connection', 'Proxy-Connection', 'Keep-Alive', 'TE', 'Trailer', 'Upgrade', 'Via'];
 const ROUTING_NAMES = [
-  ...['Host', 'host', ':authority', 'X-Forwarded-Host', 'X_Forwarded_Host', 'Forwarded', 'X-Host', 'X-Original-URL'],
-  ...['X-Rewrite-URL', 'X-Original-Host', 'X-Forwarded-For', 'X-Real-IP', 'Proxy-Authorization', 'Destination'],
+  'Host',
+  'host',
+  ':authority',
+  'X-Forwarded-Host',
+  'X_Forwarded_Host',
+  'Forwarded',
+  'X-Host',
+  'X-Original-URL',
+  'X-Rewrite-URL',
+  'X-Original-Host',
+  'X-Forwarded-For',
+  'X-Real-IP',
+  'Proxy-Authorization',
+  'Destination',
 ];
 const FRAMING_NAMES = [
   'Content-Length',
@@ -84,10 +96,14 @@ export const CLASSES = {
   /** A URL of the target of which one part differs. */
   neighbour(dice: Dice, { targetPort, canaryPort }: Places): Case {
     const url = dice.pick([
-      ...[`https://127.0.0.1:${canaryPort}/v1/a`, `http://127.0.0.1:${canaryPort}/v1/a?b=c`],
-      ...[`http://127.0.0.1:${targetPort}/v1/a`, `https://127.0.0.2:${targetPort}/v1/a`],
-      ...[`https://localhost:${targetPort}/v1/a`, `https://[::1]:${canaryPort}/v1/a`],
-      ...[`https://127.0.0.1:${targetPort}/v2/${dice.below(100)}`, `https://127.0.0.1:${targetPort}/`],
+      `https://127.0.0.1:${canaryPort}/v1/a`,
+      `http://127.0.0.1:${canaryPort}/v1/a?b=c`,
+      `http://127.0.0.1:${targetPort}/v1/a`,
+      `https://127.0.0.2:${targetPort}/v1/a`,
+      `https://localhost:${targetPort}/v1/a`,
+      `https://[::1]:${canaryPort}/v1/a`,
+      `https://127.0.0.1:${targetPort}/v2/${dice.below(100)}`,
+      `https://127.0.0.1:${targetPort}/`,
     ]);
     const method = dice.pick(['GET', 'POST', 'HEAD', 'TRACE', 'OPTIONS', 'CONNECT', 'PURGE']);
     return { call: { ...get(url), method }, redirect: null, isSendable: false };

@@ -21,7 +21,9 @@ test('a target that is not a plain path is rejected before it is resolved', () =
             localhost:80 ?type=a /api/v1/credentials#part /api/v1/cred\u007fentials
             /api/v1/credentials/\u00c0\u00ae /api/v1/credentials/\u00e9
           `,
-          ...['/api/v1/cred entials', '/api/v1/cred\u0009entials', '/api/v1/cred\u0000entials'],
+          '/api/v1/cred entials',
+          '/api/v1/cred\u0009entials',
+          '/api/v1/cred\u0000entials',
         ],
       },
       (target) => ({ target }),
@@ -54,8 +56,14 @@ test('a route has one spelling: dots, slashes and case are not normalised', () =
 test('fixed segments of a route must be literal; parameters may be percent-encoded', () =>
   fixture.assertUnchangedBy(async () => {
     const spellings = [
-      ...['/api/v1/credential%73', '/%61pi/v1/credentials', '/api/v1/%61gents', '/api/v1/%63redentials/open/stored'],
-      ...['/api/v1/audit/verif%79', '/api/v1/audit/export%3f', '/%6fpenapi.json', '/api/v1/%68ealth'],
+      '/api/v1/credential%73',
+      '/%61pi/v1/credentials',
+      '/api/v1/%61gents',
+      '/api/v1/%63redentials/open/stored',
+      '/api/v1/audit/verif%79',
+      '/api/v1/audit/export%3f',
+      '/%6fpenapi.json',
+      '/api/v1/%68ealth',
     ];
     for (const token of [null, fixture.service.adminToken]) {
       for (const target of spellings) assert.equal(await fixture.codeOf({ target, token }), 'NOT_FOUND', target);
@@ -101,9 +109,14 @@ test('a method that no route supports is rejected for every caller', () =>
 test('no header overrides the request line', () =>
   fixture.assertUnchangedBy(async () => {
     const headers = [
-      ...['X-HTTP-Method-Override: DELETE', 'X-HTTP-Method: DELETE', 'X-Method-Override: DELETE'],
-      ...['X-Original-URL: /api/v1/credentials/open/stored', 'X-Rewrite-URL: /api/v1/credentials/open/stored'],
-      ...['X-Forwarded-Host: evil.com', 'X-Forwarded-Prefix: /api', 'Forwarded: host=evil.com'],
+      'X-HTTP-Method-Override: DELETE',
+      'X-HTTP-Method: DELETE',
+      'X-Method-Override: DELETE',
+      'X-Original-URL: /api/v1/credentials/open/stored',
+      'X-Rewrite-URL: /api/v1/credentials/open/stored',
+      'X-Forwarded-Host: evil.com',
+      'X-Forwarded-Prefix: /api',
+      'Forwarded: host=evil.com',
     ];
     const answer = await fixture.ask({ method: 'GET', target: '/api/v1/agents', headers });
     assert.deepEqual(
@@ -118,10 +131,17 @@ test('only HTTP/1.1 and HTTP/1.0 are accepted', () =>
       {
         '200': ['GET /api/v1/health HTTP/1.1', 'GET /api/v1/health HTTP/1.0'],
         INVALID_REQUEST: [
-          ...['GET /api/v1/health', 'GET /api/v1/health HTTP/0.9', 'GET /api/v1/health HTTP/2.0'],
-          ...['GET /api/v1/health HTTP/1.2', 'GET /api/v1/health HTTP/11', 'GET /api/v1/health HTTP/1.1.1'],
-          ...['GET /api/v1/health http/1.1', 'GET /api/v1/health HTTPS/1.1', 'GET /api/v1/health HTTP/1.1 HTTP/1.1'],
-          ...['PRI * HTTP/2.0', '\u0016\u0003\u0001\u0000\u00a5'],
+          'GET /api/v1/health',
+          'GET /api/v1/health HTTP/0.9',
+          'GET /api/v1/health HTTP/2.0',
+          'GET /api/v1/health HTTP/1.2',
+          'GET /api/v1/health HTTP/11',
+          'GET /api/v1/health HTTP/1.1.1',
+          'GET /api/v1/health http/1.1',
+          'GET /api/v1/health HTTPS/1.1',
+          'GET /api/v1/health HTTP/1.1 HTTP/1.1',
+          'PRI * HTTP/2.0',
+          '\u0016\u0003\u0001\u0000\u00a5',
         ],
       },
       (line) => ({ line }),
@@ -140,7 +160,9 @@ test('a Host name that DNS rebinding could use is 421 in every spelling', () =>
             0177.0.0.1 ::1 [::1 [::1].evil.com [127.0.0.1] localhost@evil.com evil.com@localhost
             user:word@127.0.0.1 localhost#evil.com localhost/evil.com http://localhost l\u00f6calhost
           `,
-          ...['localhost, evil.com', 'localhost evil.com', ''],
+          'localhost, evil.com',
+          'localhost evil.com',
+          '',
         ],
       },
       (host) => ({ target: '/api/v1/health', token: null, host }),

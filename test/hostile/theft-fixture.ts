@@ -125,7 +125,12 @@ function openDoor({ current, ...scene }: Awaited<ReturnType<typeof startScene>>,
 
   return {
     ...scene,
-    ...{ door, named, use, echo, statuses, assertRefused },
+    door,
+    named,
+    use,
+    echo,
+    statuses,
+    assertRefused,
     setResponse: (how: Respond) => {
       current.respond = how;
     },

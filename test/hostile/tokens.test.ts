@@ -66,13 +66,14 @@ for (const [kind, token] of Object.entries({ administrator: adminToken, session:
   test(`the token of the ${kind} is accepted only in its header`, () =>
     fixture.assertUnchangedBy(async () => {
       const elsewhere = [
-        ...[`Cookie: token=${token}`, `Cookie: Authorization=Bearer ${token}`, `X-Api-Key: ${token}`],
-        ...[
-          `X-Vault-Token: ${token}`,
-          `Proxy-Authorization: Bearer ${token}`,
-          `X-Forwarded-Authorization: Bearer ${token}`,
-        ],
-        ...[`X-Authorization: Bearer ${token}`, `Authentication: Bearer ${token}`],
+        `Cookie: token=${token}`,
+        `Cookie: Authorization=Bearer ${token}`,
+        `X-Api-Key: ${token}`,
+        `X-Vault-Token: ${token}`,
+        `Proxy-Authorization: Bearer ${token}`,
+        `X-Forwarded-Authorization: Bearer ${token}`,
+        `X-Authorization: Bearer ${token}`,
+        `Authentication: Bearer ${token}`,
       ];
       for (const header of elsewhere) {
         const code = await fixture.codeOf({ target: '/api/v1/leases', token: null, headers: [header] });
@@ -104,15 +105,17 @@ test('a token with a line fold, a split or a control character is rejected', () 
     const half = adminToken.length / 2;
     const split = `${adminToken.slice(0, half)}\r\n ${adminToken.slice(half)}`;
     const lines = [
-      ...[
-        `Authorization: Bearer\r\n ${adminToken}`,
-        `Authorization:\r\n\tBearer ${adminToken}`,
-        `Authorization: Bearer ${split}`,
-      ],
-      ...[`Authorization: Bearer ${adminToken}\u0000`, `Authorization: Bearer \u0000${adminToken}`],
-      ...[`Authorization : Bearer ${adminToken}`, `Authorization\u0000: Bearer ${adminToken}`],
-      ...[` Authorization: Bearer ${adminToken}`, `X: a\rAuthorization: Bearer ${adminToken}`],
-      ...[`X: a\nAuthorization: Bearer ${adminToken}`, `Authori\u0000zation: Bearer ${adminToken}`],
+      `Authorization: Bearer\r\n ${adminToken}`,
+      `Authorization:\r\n\tBearer ${adminToken}`,
+      `Authorization: Bearer ${split}`,
+      `Authorization: Bearer ${adminToken}\u0000`,
+      `Authorization: Bearer \u0000${adminToken}`,
+      `Authorization : Bearer ${adminToken}`,
+      `Authorization\u0000: Bearer ${adminToken}`,
+      ` Authorization: Bearer ${adminToken}`,
+      `X: a\rAuthorization: Bearer ${adminToken}`,
+      `X: a\nAuthorization: Bearer ${adminToken}`,
+      `Authori\u0000zation: Bearer ${adminToken}`,
     ];
     for (const line of lines) {
       assert.equal(

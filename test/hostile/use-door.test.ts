@@ -74,9 +74,16 @@ for (const [name, [lines, body]] of Object.entries(REJECTED)) {
 
 test('a method in a header is not another method, and headers of the connection are not forwarded', async () => {
   const { status, requests } = await send([
-    ...['GET /use/api/key/-/v1/a HTTP/1.1', HOST, OWN, 'X-HTTP-Method-Override: DELETE'],
-    ...['Connection: x-own, authorization', 'X-Own: 1', 'X_Api_Key: 2', 'Proxy-Authorization: Basic YTpi'],
-    ...['X-Forwarded-Host: evil.example', 'TE: trailers'],
+    'GET /use/api/key/-/v1/a HTTP/1.1',
+    HOST,
+    OWN,
+    'X-HTTP-Method-Override: DELETE',
+    'Connection: x-own, authorization',
+    'X-Own: 1',
+    'X_Api_Key: 2',
+    'Proxy-Authorization: Basic YTpi',
+    'X-Forwarded-Host: evil.example',
+    'TE: trailers',
   ]);
   assert.equal(status, 200);
   const [request] = requests;
@@ -125,8 +132,12 @@ test('a body of single bytes arrives as it is, and other requests go on', async 
 
 test('100 Continue is sent only after the use was allowed', async () => {
   const expecting = (path: string) => [
-    ...[`POST /use/api/key/-${path} HTTP/1.1`, HOST, OWN, 'Content-Length: 3'],
-    ...['Expect: 100-continue', 'Connection: close'],
+    `POST /use/api/key/-${path} HTTP/1.1`,
+    HOST,
+    OWN,
+    'Content-Length: 3',
+    'Expect: 100-continue',
+    'Connection: close',
   ];
   assert.equal((await send(expecting('/denied'))).status, 403);
   assert.equal((await send(expecting('/v1/a'), 'abc')).status, 100);

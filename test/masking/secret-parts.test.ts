@@ -97,10 +97,15 @@ test('the secret parts of structured values are found, and other parts are not',
 
 test('parts that are short, common or small numbers are masked only with the whole value', () => {
   for (const value of [
-    ...['{"password":"admin"}', '{"password":"Password"}', '{"token":1234567,"pin_token":"2024"}'],
+    '{"password":"admin"}',
+    '{"password":"Password"}',
+    '{"token":1234567,"pin_token":"2024"}',
     'postgres://postgres:postgres@localhost/x',
     '{"token_type":"Bearer-v2","token_expires_in":"3600-seconds","key":"a-name","value":"a-value"}',
-    ...['hunter2-correct-horse', 'PWD=/srv/app\nA=1', 'a sentence: with = signs; and, commas & more', ''],
+    'hunter2-correct-horse',
+    'PWD=/srv/app\nA=1',
+    'a sentence: with = signs; and, commas & more',
+    '',
   ])
     assert.deepEqual(secretParts(value), [], value);
 });
@@ -126,8 +131,16 @@ test('the parts of a value are bounded, however it is nested', () => {
   assert.deepEqual(secretParts(nested), ['hunter22']);
   const size = scaled(16, 64) * 1024;
   const hostile = [
-    ...['[', '{"a":', 'token=', 'token=a;token=b,token=c&token=d token=e:', 'a://b:c@', 'password: "', 'a'],
-    ...['{"token":"a"}\n', "pwd='", '"\n'],
+    '[',
+    '{"a":',
+    'token=',
+    'token=a;token=b,token=c&token=d token=e:',
+    'a://b:c@',
+    'password: "',
+    'a',
+    '{"token":"a"}\n',
+    "pwd='",
+    '"\n',
   ];
   for (const piece of hostile) {
     const value = piece.repeat(Math.ceil(size / piece.length));

@@ -221,7 +221,12 @@ export { keySigner, LeaseholdError, Secret, seconds, text, wrong };
 
 test('the library’s types compile under strict checks, without those of Node', () => {
   const compilerOptions = {
-    ...{ strict: true, target: 'esnext', module: 'nodenext', noEmit: true, skipLibCheck: false, types: [] },
+    strict: true,
+    target: 'esnext',
+    module: 'nodenext',
+    noEmit: true,
+    skipLibCheck: false,
+    types: [],
     lib: ['esnext', 'dom', 'dom.iterable', 'dom.asynciterable'],
   };
   writeFileSync(join(project.directory, 'uses.ts'), USES);

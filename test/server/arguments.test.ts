@@ -189,13 +189,21 @@ test('the server accepts every network that the configuration accepts', async (t
 
 test('one TLS file without the other, unknown flags, flags without a value and extra arguments are errors of one line each', () => {
   const calls = [
-    ...[['--tls-cert', 'c'], ['--tls-key', 'k'], ['--nonsense'], ['--nonsense=1'], ['-x'], ['start']],
-    ...[
-      ['--data-dir', 'a', 'b'],
-      ['--', 'x'],
-    ],
-    ...[['--data-dir'], ['--data-dir='], ['--listen'], ['--data-dir', '--listen'], ['--versions-kept', '-1']],
-    ...[['--accept-clock=1=1'], ['']],
+    ['--tls-cert', 'c'],
+    ['--tls-key', 'k'],
+    ['--nonsense'],
+    ['--nonsense=1'],
+    ['-x'],
+    ['start'],
+    ['--data-dir', 'a', 'b'],
+    ['--', 'x'],
+    ['--data-dir'],
+    ['--data-dir='],
+    ['--listen'],
+    ['--data-dir', '--listen'],
+    ['--versions-kept', '-1'],
+    ['--accept-clock=1=1'],
+    [''],
   ];
   for (const flags of calls) {
     assert.throws(

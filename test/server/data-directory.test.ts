@@ -10,8 +10,17 @@ import { startTestService } from '../kit/service.ts';
 import { assertNoStart, copyVault, photograph } from './vaults.ts';
 
 const LINKED = [
-  ...['leasehold.db', 'leasehold.db-wal', 'leasehold.db-shm', 'root.key', 'daemon.token', 'lock'],
-  ...['agents', 'agents/.pending', 'agents/kept', 'agents/kept/private_key.pem', 'agents/kept/agent_id'],
+  'leasehold.db',
+  'leasehold.db-wal',
+  'leasehold.db-shm',
+  'root.key',
+  'daemon.token',
+  'lock',
+  'agents',
+  'agents/.pending',
+  'agents/kept',
+  'agents/kept/private_key.pem',
+  'agents/kept/agent_id',
 ];
 
 for (const name of LINKED) {

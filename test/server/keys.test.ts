@@ -216,8 +216,16 @@ test('a weak or malformed supplied token is rejected with one line that does not
   const file = join(directory, 'token');
   const flags = ['--admin-token-file', file];
   const weak = [
-    ...['', '\n', 'secret', 'a'.repeat(31), 'a'.repeat(513), `${'a'.repeat(40)} `, ` ${'a'.repeat(40)}`],
-    ...[`${'a'.repeat(20)} ${'a'.repeat(20)}`, `${'a'.repeat(40)}\n${'b'.repeat(40)}`, 'ä'.repeat(40)],
+    '',
+    '\n',
+    'secret',
+    'a'.repeat(31),
+    'a'.repeat(513),
+    `${'a'.repeat(40)} `,
+    ` ${'a'.repeat(40)}`,
+    `${'a'.repeat(20)} ${'a'.repeat(20)}`,
+    `${'a'.repeat(40)}\n${'b'.repeat(40)}`,
+    'ä'.repeat(40),
     `${'a'.repeat(40)}\u0000`,
   ];
   const RULE = /must contain one token of 32 to 512 characters/;

@@ -121,8 +121,13 @@ async function cli(scope: Scope, words: readonly string[], environment: Readonly
   writeFileSync(join(home, 'template'), '{{leasehold://a/b}}');
   const [program, ...first] = COMMAND;
   const env = {
-    ...{ PATH: process.env['PATH'] ?? '', HOME: home, MODELESS_DIR: home, ...COMPILED },
-    ...{ LEASEHOLD_ADDR: service.address, LEASEHOLD_TOKEN: service.adminToken, ...environment },
+    PATH: process.env['PATH'] ?? '',
+    HOME: home,
+    MODELESS_DIR: home,
+    ...COMPILED,
+    LEASEHOLD_ADDR: service.address,
+    LEASEHOLD_TOKEN: service.adminToken,
+    ...environment,
   };
   const before = globSync('**/{*,.*}', { cwd: home }).length;
   return new Promise<{ code: number; stderr: string; left: number }>((resolve) => {

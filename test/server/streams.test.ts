@@ -116,7 +116,8 @@ test('a webhook is signed as Standard Webhooks says, and repeated until it succe
   });
   const service = await startTestService(t, [
     ...webhookStream(t, `http://127.0.0.1:${port}/hook`),
-    ...['--log-stream-token-file', tokenFile(t, 'a-token\n')],
+    '--log-stream-token-file',
+    tokenFile(t, 'a-token\n'),
   ]);
   await fill(service, 10);
   await until(() => entries.length === 12);

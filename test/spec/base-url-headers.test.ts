@@ -70,8 +70,26 @@ const BROWSERS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "the console's session over TLS": { cookie: '__Secure-leasehold=lhs_0123456789' },
 };
 const DESTINATIONS = [
-  ...['document', 'iframe', 'frame', 'fencedframe', 'script', 'image', 'style', 'object', 'embed', 'serviceworker'],
-  ...['worker', 'sharedworker', 'audioworklet', 'font', 'manifest', 'xslt', 'json', 'report', 'video', 'track'],
+  'document',
+  'iframe',
+  'frame',
+  'fencedframe',
+  'script',
+  'image',
+  'style',
+  'object',
+  'embed',
+  'serviceworker',
+  'worker',
+  'sharedworker',
+  'audioworklet',
+  'font',
+  'manifest',
+  'xslt',
+  'json',
+  'report',
+  'video',
+  'track',
 ];
 
 test('requests of browsers are rejected before anything is sent, whatever token they have', async () => {

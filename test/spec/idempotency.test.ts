@@ -50,7 +50,8 @@ const ASKED: Readonly<Record<string, (as: Client) => Promise<{ path: string; bod
     return { path: '/api/v1/operators', body: operator };
   },
   'POST /api/v1/leases/{lease_id}/renew': async (as) => ({
-    ...{ path: `/api/v1/leases/${await lend(as)}/renew`, body: undefined },
+    path: `/api/v1/leases/${await lend(as)}/renew`,
+    body: undefined,
   }),
   'POST /api/v1/leases/revoke': async (as) => {
     await lend(as);

@@ -68,7 +68,8 @@ before(async () => {
   }
   const name = 'agent-0';
   await admin.put('/api/v1/policies/policy-last', {
-    ...{ principal: `agent:${name}`, resources: ['listed/*'] },
+    principal: `agent:${name}`,
+    resources: ['listed/*'],
     ...RETRIEVALS,
   });
   const token = await logIn(service.address, name, readAgentKey(service.dataDir, name));

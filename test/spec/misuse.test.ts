@@ -190,7 +190,11 @@ test('the entry names the caller, and the lease of the token', async () => {
   const theirs = await issue(other);
   assert.equal((await call({ 'x-own': theirs.token })).status, 403);
   assert.deepEqual(await theEntry(), {
-    ...{ ...OWN, lease_id: theirs.lease_id, method: 'GET', host: '127.0.0.1', target_path: '/v1/a' },
+    ...OWN,
+    lease_id: theirs.lease_id,
+    method: 'GET',
+    host: '127.0.0.1',
+    target_path: '/v1/a',
     reason: 'the token was in a header of a request with api/key',
   });
   known = (await misuses()).length;

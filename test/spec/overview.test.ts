@@ -16,7 +16,20 @@ const service = await startTestService({ after });
 const { admin } = service;
 const upstream = await startUpstream({ after }, (_, response) => response.end('ok'));
 const PATHS = [
-  ...['a', 'a/b', 'a/b/c', 'a/b/d', 'a-b', 'a.b', 'a/b.c', 'a/b-c/d', 'b/c', 'b/c/d/e', 'c', 'c/d', 'C/d', 'z/~'],
+  'a',
+  'a/b',
+  'a/b/c',
+  'a/b/d',
+  'a-b',
+  'a.b',
+  'a/b.c',
+  'a/b-c/d',
+  'b/c',
+  'b/c/d/e',
+  'c',
+  'c/d',
+  'C/d',
+  'z/~',
   ...Array.from({ length: 30 }, (_, number) => `many/${number % 7}/${number}`),
 ];
 

@@ -38,8 +38,16 @@ test('an entry that makes, changes or removes a row records its MAC, and every o
   await bot.delete('/auth/session');
   await admin.delete('/api/v1/agents/Deploy-Bot');
   const subjects = [
-    ...['agent:deploy-bot', 'policy:Deploy-Bot-0', sessionSubject, 'credential:prod/key', 'credential:prod/key'],
-    ...['targets:prod/key', 'credential:prod/key', 'policy:Deploy-Bot-0', sessionSubject, 'agent:deploy-bot'],
+    'agent:deploy-bot',
+    'policy:Deploy-Bot-0',
+    sessionSubject,
+    'credential:prod/key',
+    'credential:prod/key',
+    'targets:prod/key',
+    'credential:prod/key',
+    'policy:Deploy-Bot-0',
+    sessionSubject,
+    'agent:deploy-bot',
   ];
   assert.deepEqual(
     await readRecorded(dataDir),

@@ -152,7 +152,8 @@ export async function attack(
   const { tables, remove, change, alter } = TARGETS[kind];
   const { dataDir } = service;
   const rows = Object.entries(tables).map(([table, where]) => ({
-    ...{ table, where },
+    table,
+    where,
     copy: `kept_${kind.replace('-', '_')}_${table}`,
   }));
   const [first] = rows;

@@ -77,8 +77,14 @@ const addressOf = (path: string): string =>
     .replace('{path}', 'jobs/key');
 /** Reads that are recorded, and those that need an object of their own. */
 const RECORDED = [
-  ...['/api/v1/credentials', '/api/v1/credentials/{path}', '/api/v1/targets/{path}', '/api/v1/approvals/{approval_id}'],
-  ...['/api/v1/audit/entries/{seq}/proof', '/api/v1/audit/consistency', '/auth/session', '/api/v1/unlock'],
+  '/api/v1/credentials',
+  '/api/v1/credentials/{path}',
+  '/api/v1/targets/{path}',
+  '/api/v1/approvals/{approval_id}',
+  '/api/v1/audit/entries/{seq}/proof',
+  '/api/v1/audit/consistency',
+  '/auth/session',
+  '/api/v1/unlock',
 ];
 
 test('requests that are not recorded', async () => {

@@ -38,7 +38,9 @@ test('a session that is renewed while a request authenticates with it is found',
   const first = {
     tokenHash: hashToken('lhs_of-an-operator'),
     agentId: crypto.randomUUID() as AgentId,
-    ...{ issuedAt: now, expiresAt: now + 60_000, endsAt: now + 600_000 },
+    issuedAt: now,
+    expiresAt: now + 60_000,
+    endsAt: now + 600_000,
   };
   const renewed = AUTHENTICATED_ROWS.session.withMac(keys.row, { ...first, expiresAt: now + 120_000 });
   const rows = [AUTHENTICATED_ROWS.session.withMac(keys.row, first), renewed];
@@ -89,7 +91,12 @@ test('a signature has one spelling: canonical base64', () => {
   const text = bytes.toString('base64');
   assert.deepEqual(Buffer.from(parseSignature(text)), bytes);
   for (const other of [
-    ...['', text.replaceAll('=', ''), `${text}=`, ` ${text}`, `${text}\n`, `${text.slice(0, 40)}\n${text.slice(40)}`],
+    '',
+    text.replaceAll('=', ''),
+    `${text}=`,
+    ` ${text}`,
+    `${text}\n`,
+    `${text.slice(0, 40)}\n${text.slice(40)}`,
     bytes.toString('base64url'),
     // The last letter has four unused bits: the next one decodes to the same bytes.
     `${text.slice(0, -3)}${String.fromCharCode(text.charCodeAt(text.length - 3) + 1)}==`,

@@ -72,8 +72,11 @@ function Simulator({ asked }: { readonly asked: QuestionFields }) {
     const { for: agent, action, path } = fields;
     setParameters({
       view: 'simulator',
-      ...{ for: agent.trim(), action, path: path.trim() },
-      ...{ method: isUse ? fields.method.trim() : null, url: isUse ? url : null },
+      for: agent.trim(),
+      action,
+      path: path.trim(),
+      method: isUse ? fields.method.trim() : null,
+      url: isUse ? url : null,
     });
     void refetch();
   };
