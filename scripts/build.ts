@@ -14,7 +14,7 @@ const TSC = path.join(ROOT, 'node_modules', '.bin', 'tsc');
 
 function build(out: string): void {
   const directory = `${out}.${process.pid}`;
-  // First, so that a directory that cannot be created is known before the work.
+  // ORDER: a directory that cannot be created ends the build before its work.
   mkdirSync(directory);
   try {
     execFileSync(process.execPath, [TSC, '--project', 'tsconfig.build.json', '--outDir', directory], {

@@ -1,6 +1,6 @@
 /**
- * The progress of work that takes long, on standard error: a bar on a terminal, otherwise a line from time to time. A
- * verification's is asked of the server.
+ * The progress of work that takes long, on standard error: a bar on a terminal, otherwise a line from time to time. The
+ * server tells the progress of a verification.
  */
 import type { Audit } from '../client/audit.ts';
 import type { Terminal } from './terminal.ts';

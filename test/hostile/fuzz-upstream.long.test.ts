@@ -16,7 +16,7 @@ import { childrenOf } from '../kit/processes.ts';
 import { scaled } from '../kit/scale.ts';
 
 interface Scene {
-  /** Makes brokered requests, many at a time, until that many were answered. */
+  /** Makes that many brokered requests, 48 at a time. */
   fuzz(dice: Dice, wanted: number): Promise<void>;
   /** Makes one request to an upstream that behaves, and asserts that the same processes serve it. */
   assertServes(): Promise<void>;
