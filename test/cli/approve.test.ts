@@ -325,7 +325,7 @@ test('a denial, an end of time, a withdrawal and no approver are told apart, and
   const bot = await commandsOf('told', { for: 'use' });
   const denied = bot.home.leasehold(USE);
   await bot.answer(await bot.pending(), 'deny', { reason: 'wrong account' });
-  const [first] = [await denied];
+  const first = await denied;
   assert.equal(first.code, 3);
   assert.match(
     first.stderr.replace(/^leasehold: waiting for approval .*\n/, ''),

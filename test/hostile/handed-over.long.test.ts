@@ -108,7 +108,11 @@ test(`${wanted} random requests leave the same processes and brokers serving (SE
   await Promise.all(
     entrances.map(async (entrance, index) => {
       const brokers = childrenOf(entrance.process.pid);
-      await fuzzClients(entrance, new Dice(seed + index), wanted * (SHARES[entrance.name] ?? 0));
+      await fuzzClients(
+        entrance,
+        new Dice(seed + index),
+        wanted * (SHARES[entrance.name] ?? assert.fail(entrance.name)),
+      );
       await assertServes(entrance);
       assert.deepEqual(childrenOf(entrance.process.pid), brokers, entrance.process.output());
     }),
