@@ -270,13 +270,3 @@ test('a body of 1 MiB is approved as a whole, and one byte more is 413, in eithe
     for (const { approval_id } of waiting) await admin.delete(`${APPROVALS}/${approval_id}`);
   }
 });
-
-test('bodies that arrive together share 64 MiB, and a body that was refused frees its share', async () => {
-  const agent = await newAgent();
-  const body = (n: number): Buffer => Buffer.alloc(MIB, `${n} `);
-  const answers = await Promise.all(Array.from({ length: 80 }, (_, n) => send(agent, { body: body(n) })));
-  const codes = answers.map(({ code }) => code);
-  const held = codes.filter((code) => code === 'APPROVAL_PENDING').length;
-  assert.ok(held <= 80 && codes.every((code) => code === 'APPROVAL_PENDING' || code === 'UNAVAILABLE'), String(codes));
-  await assertHeld(send(agent, { body: body(0) }));
-});
