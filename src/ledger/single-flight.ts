@@ -77,7 +77,7 @@ class Flight<T> {
 }
 
 /** The signal of a caller that never leaves. */
-export const NEVER_ABORTED = new AbortController().signal;
+export const NEVER_ABORTED: AbortSignal = new AbortController().signal;
 
 /** Waits for the promise. @throws its error, or the signal's reason if it aborts first */
 export async function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {

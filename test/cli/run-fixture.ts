@@ -43,8 +43,14 @@ export async function openScene(scope: Scope): Promise<Scene> {
 }
 
 /** Runs a shell script as the program, in this process. Its standard input is that of the tests. */
-export const runScript = (home: Home, flags: readonly string[], script: string, more: RunOptions = {}) =>
-  home.leasehold(['run', ...flags, '--', 'sh', '-c', script], { ...more, isInProcess: true });
+export function runScript(
+  home: Home,
+  flags: readonly string[],
+  script: string,
+  more: RunOptions = {},
+): ReturnType<Home['leasehold']> {
+  return home.leasehold(['run', ...flags, '--', 'sh', '-c', script], { ...more, isInProcess: true });
+}
 
 /** The same without masking; `seen` is the standard output. */
 export async function seeScript(home: Home, flags: readonly string[], script: string, more: RunOptions = {}) {

@@ -268,7 +268,7 @@ export function inFrontOfReads<Result>(
 }
 
 /** The signal of a client that stays connected. */
-export const CONNECTED = new AbortController().signal;
+export const CONNECTED: AbortSignal = new AbortController().signal;
 
 export const toPath = (text: string): CredentialPath => text as CredentialPath;
 

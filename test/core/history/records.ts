@@ -57,7 +57,7 @@ export class Records {
       policies: this.policies.toSorted(byName),
       credentials: this.credentials
         .toSorted((a, b) => (a.path < b.path ? -1 : 1))
-        .map((credential) => ({ ...credential })),
+        .map((credential): Credential => ({ ...credential })),
       sessions: this.sessions.map(({ token, agent, expiresAt }) => ({ token, agentId: agent.id, expiresAt })),
       leases: this.leases.map((lease) => plainLease(lease, now)),
       spent: this.spent,
