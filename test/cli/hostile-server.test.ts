@@ -63,6 +63,7 @@ const LINES = [
   `lease renew ${randomUUID()}`,
   `lease show ${randomUUID()}`,
   'list',
+  'operator add a --role viewer --invite',
   'operator invite a',
   'operator list',
   'operator show a',
@@ -256,6 +257,15 @@ test('a token that is not a valid header value is reported with its source', asy
   assert.equal(code, 1);
   assert.match(stderr, /^leasehold: LEASEHOLD_TOKEN: must be visible ASCII characters, without spaces/);
   assert.doesNotMatch(stderr, /abc|7700/);
+});
+
+test('a question with the name of a key slot has no control of the terminal', async (t) => {
+  const address = await lie(t, inJson({ data: [{ name: ESCAPE, kind: 'shamir', parameters: {} }] }));
+  const unlocking = newHome(t).onTerminal(['unlock', '--address', address]);
+  await unlocking.shows(/Share of the key slot \\u001b\]0;taken/);
+  assert.equal(unlocking.screen().includes(ESCAPE), false);
+  unlocking.type('no share\r');
+  assert.equal((await unlocking.ended).exitCode, 1);
 });
 
 test('a log of several pages is complete and newest first while it grows', async (t) => {
