@@ -50,9 +50,28 @@ export async function readAttention(
   return advisories.read(signal);
 }
 
-/** A search that took longer is not repeated for `REST_FACTOR` times as long. */
-const LONG_MS = 50;
+/**
+ * A search of more steps is not repeated for `REST_FACTOR` times as long as it took. WHY steps: a short search can take
+ * long on a busy machine, and its result must not be an old one.
+ */
+const SHORT_STEPS = 10;
 const REST_FACTOR = 20;
+
+/** Counts the steps of a search, and lets other work in between. */
+class Steps {
+  readonly #signal: AbortSignal;
+  count = 0;
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal;
+  }
+
+  /** @throws the signal's reason once it aborts */
+  async next(): Promise<void> {
+    this.count += 1;
+    await yieldToEventLoop(this.#signal);
+  }
+}
 
 /** The advisories of a vault. One search runs at a time, for all callers, and ends when the last of them has left. */
 export class Advisories {
@@ -74,22 +93,23 @@ export class Advisories {
 
   async #find(vault: AttentionVault, signal: AbortSignal): Promise<readonly Advisory[]> {
     const startedAt = this.#timer.now();
-    const denied = await findDenied(vault, signal);
-    const { ending, heldIds } = await readLeases(vault, signal);
-    this.#latest = [...denied, ...ending, ...(await findUnused(vault, heldIds, signal))];
+    const steps = new Steps(signal);
+    const denied = await findDenied(vault, steps);
+    const { ending, heldIds } = await readLeases(vault, steps);
+    this.#latest = [...denied, ...ending, ...(await findUnused(vault, heldIds, steps))];
     const now = this.#timer.now();
-    this.#validUntil = now - startedAt < LONG_MS ? 0 : now + REST_FACTOR * (now - startedAt);
+    this.#validUntil = steps.count <= SHORT_STEPS ? 0 : now + REST_FACTOR * (now - startedAt);
     return this.#latest;
   }
 }
 
-async function findDenied({ store, clock }: AttentionVault, signal: AbortSignal): Promise<Advisory[]> {
+async function findDenied({ store, clock }: AttentionVault, steps: Steps): Promise<Advisory[]> {
   const { last } = await store.run(readHead());
   const from = await store.run(findSeqAt(new Date(Math.max(0, clock.now() - HOUR_MS)).toISOString()));
   const counts = new Map<string, DeniedAccess>();
   let place = from === null ? null : (last?.seq ?? null);
   while (from !== null && place !== null) {
-    await yieldToEventLoop(signal);
+    await steps.next();
     const step: ListStep<DeniedAccess, number> = await store.run(countDenials(store.dialect, from, place));
     for (const row of step.rows) {
       const key = JSON.stringify([row.agentName, row.resource]);
@@ -109,13 +129,13 @@ async function findDenied({ store, clock }: AttentionVault, signal: AbortSignal)
     });
 }
 
-async function readLeases({ store, clock }: AttentionVault, signal: AbortSignal) {
+async function readLeases({ store, clock }: AttentionVault, steps: Steps) {
   const now = clock.now();
   const query = { now, endsBy: now + ENDS_WITHIN_MS, minimumMs: LONG_LEASE_MS };
   const byHolder = new Map<string, EndingLeases>();
   const heldIds = new Set<string>();
   for (let before: number | null = NEWEST_LEASE; before !== null; ) {
-    await yieldToEventLoop(signal);
+    await steps.next();
     const step: LeaseSigns = await store.run(readLeaseSigns(store.dialect, query, before));
     for (const row of step.ending) {
       const key = `${row.agentName} ${row.path}`;
@@ -146,12 +166,12 @@ function minutes(ms: number): string {
 async function findUnused(
   { store, clock }: AttentionVault,
   heldIds: ReadonlySet<string>,
-  signal: AbortSignal,
+  steps: Steps,
 ): Promise<Advisory[]> {
   const now = clock.now();
   const found: UnexposedCredential[] = [];
   for (let after: string | null = ''; after !== null && found.length < MAX_ITEMS; ) {
-    await yieldToEventLoop(signal);
+    await steps.next();
     const step: ListStep<UnexposedCredential, string> = await store.run(
       listUnexposed(store.dialect, now - UNUSED_DAYS * DAY_MS, after),
     );
