@@ -89,6 +89,10 @@ export const CONFIRMATION_FLAGS = {
   'dry-run': toggle('show what would change, and change nothing'),
 } as const satisfies Flags;
 
+/** The limit of what a revocation does at once, for the help of the commands that revoke. */
+export const REQUESTS_IN_FLIGHT =
+  'Brokered requests in flight are aborted at once on the node that revokes, and within one second on the others.';
+
 export const TTL = parsed('DURATION', 'request shorter leases than the policies allow, such as 90s or 15m', toSeconds);
 
 const HELP_FLAG = toggle('show this help', { short: 'h' });

@@ -61,7 +61,7 @@ export const GROUPS: readonly Group[] = [
     title: 'Programs and models',
     entries: [
       ...from(() => import('./commands/run.ts').then(({ run }) => [run]), {
-        run: 'Run a program that uses credentials unseen, or gets them, masked',
+        run: 'Run a program that uses credentials unseen, or receives their values',
       }),
       ...from(() => import('./commands/inject.ts').then(({ inject }) => [inject]), {
         inject: 'Replace the references {{leasehold://PATH}} in a template by values',

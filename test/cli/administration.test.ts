@@ -90,6 +90,8 @@ test('agent add prints the next command and two clients’ configurations, which
   assert.match(installed.stderr, /^ {2}leasehold policy put other --principal agent:other /m);
   assert.ok(installed.stderr.includes(`  claude mcp add leasehold -- ${command} mcp --agent other --address `));
   assert.ok(installed.stderr.includes(`  command = "${command}"`));
+  const flagged = await leasehold(['agent', 'add', 'third', '--address', service.address]);
+  assert.ok(flagged.stderr.includes(` --resource openai/key --action use --address ${service.address}\n`));
 });
 
 /** The raw public key, as openssl prints it: the last 32 bytes of its DER. */

@@ -89,7 +89,10 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
     ['get', 'a'],
     /^leasehold: Not logged in to http:\/\/127\.0\.0\.1:7700 \(the default\)\. Use --agent NAME, --token-file FILE, or run `l/,
   ],
-  [['run', 'psql', '-e', 'A=b'], /^leasehold: Put the command after --: leasehold run --use PATH -- COMMAND\.\n/],
+  [
+    ['run', 'psql', '-e', 'A=b'],
+    /^leasehold: Put the command after --: leasehold --agent NAME run --use PATH -- COMMAND\.\n/,
+  ],
   [
     ['audit', 'list', '--action', 'get'],
     /^leasehold: --action: must be one of retrieve, list, store, delete, use, use_result, /,

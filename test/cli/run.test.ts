@@ -178,7 +178,7 @@ test('with --files the variables contain paths of private files, which are remov
 test('a usage error exits with 1 and is not repeated', async () => {
   write('.inside', 'A=hunter2!leasehold://prod/a\n');
   const rows: readonly [words: readonly string[], says: RegExp][] = [
-    [[...A], /Put the command after --: leasehold run --use PATH -- COMMAND/],
+    [[...A], /Put the command after --: leasehold --agent NAME run --use PATH -- COMMAND/],
     [['--', 'true'], /no variables to pass/],
     [['--env', 'A', '--', 'true'], /--env: must be NAME=path/],
     [['--env', 'hunter2!=x', '--', 'true'], /--env: the name of a variable/],

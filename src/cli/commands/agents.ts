@@ -6,7 +6,7 @@ import { MAX_GRACE_SECONDS } from '../../core/operations/agents.ts';
 import { parseDuration, parsed, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { ownCommand, ownCommandFile, quoteWord } from '../../platform/shell-command.ts';
-import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation, REQUESTS_IN_FLIGHT } from '../command.ts';
 import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
@@ -72,8 +72,9 @@ const add = defineCommand({
 
 function printNextSteps({ terminal, settings }: Invocation, name: string, keyFlags: readonly string[]): void {
   const file = ownCommandFile();
-  const mcp = ['mcp', '--agent', name, ...keyFlags, ...connectionFlags(settings)];
-  const grant = ['policy', 'put', name, '--principal', `agent:${name}`, '--resource', 'openai/key', '--action', 'use'];
+  const mcp = ['mcp', '--agent', name, ...keyFlags, ...connectionFlags(settings, ELSEWHERE)];
+  const policy = ['policy', 'put', name, '--principal', `agent:${name}`];
+  const grant = [...policy, '--resource', 'openai/key', '--action', 'use', ...connectionFlags(settings, ['flag'])];
   const toLine = (words: readonly string[]): string => `  ${words.map(quoteWord).join(' ')}`;
   const lines = [
     '',
@@ -89,10 +90,15 @@ function printNextSteps({ terminal, settings }: Invocation, name: string, keyFla
   for (const line of lines) printNotice(terminal, line);
 }
 
-/** The flags with which a client in another directory and environment reaches the server of these settings. */
-function connectionFlags({ address, dataDir, ownService, caFile, allowsInsecureHttp }: Settings): string[] {
-  const isHere = ({ level }: { readonly level: Precedence }): boolean =>
-    level === 'flag' || level === 'environment' || level === 'project file';
+/** The settings that a client in another directory and environment lacks. */
+const ELSEWHERE: readonly Precedence[] = ['flag', 'environment', 'project file'];
+
+/** The flags that repeat the settings with these sources, so that a command reaches the same server. */
+function connectionFlags(
+  { address, dataDir, ownService, caFile, allowsInsecureHttp }: Settings,
+  sources: readonly Precedence[],
+): string[] {
+  const isHere = ({ level }: { readonly level: Precedence }): boolean => sources.includes(level);
   return [
     ...(isHere(address) ? ['--address', address.value] : []),
     ...(ownService !== null && isHere(dataDir) ? ['--data-dir', dataDir.value] : []),
@@ -122,6 +128,7 @@ const remove = defineCommand({
   name: 'agent delete',
   about: [
     'Policies that name the agent stay. An agent registered later under the same name inherits no sessions or leases.',
+    REQUESTS_IN_FLIGHT,
   ],
   arguments: [NAME],
   flags: CONFIRMATION_FLAGS,

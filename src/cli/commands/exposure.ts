@@ -4,7 +4,7 @@ import { parseActorName, parseAgentName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { parsed } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { CONFIRMATION_FLAGS, type Command, defineCommand } from '../command.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand, REQUESTS_IN_FLIGHT } from '../command.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
@@ -54,7 +54,8 @@ const exposure = defineCommand({
 const panic = defineCommand({
   name: 'panic',
   about: [
-    'Ends what one agent holds (--agent-name), or everything, also what the administrator holds. Policies and registrations stay, so an agent whose key may be known should be deleted too.',
+    'Ends what one agent holds (--agent-name), or everything, including what the administrator holds. Policies and registrations stay, so an agent whose key may be known should be deleted too.',
+    REQUESTS_IN_FLIGHT,
     'Prints each version with the advice rotate if it was seen, replaced if it was seen and a newer one exists, and keep if it was only used. A replaced value is to be withdrawn where it was issued, if it still works there.',
   ],
   flags: {

@@ -21,7 +21,10 @@ export const inject = defineCommand({
   arguments: [{ name: 'FILE', help: 'template file; - for standard input', count: 'one' }],
   flags: { out: text('FILE', 'write to this new file instead of standard output'), ttl: TTL },
   examples: [
-    { line: 'leasehold inject app.yaml.tpl --out app.yaml', does: 'write a configuration file with its secrets' },
+    {
+      line: 'leasehold --agent shop inject app.yaml.tpl --out app.yaml',
+      does: 'write a configuration file with its secrets',
+    },
   ],
   printsNoRecords: true,
   async run(invocation, { out, ttl: ttlSeconds }, file) {

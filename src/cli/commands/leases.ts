@@ -4,7 +4,7 @@ import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { choice, type FlagValues, parsed } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { CONFIRMATION_FLAGS, type Command, defineCommand } from '../command.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand, REQUESTS_IN_FLIGHT } from '../command.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
@@ -55,6 +55,7 @@ const revoke = defineCommand({
   name: 'lease revoke',
   about: [
     'Select leases by id, or all active leases of an agent (--agent-name), of a credential (--path), or of both.',
+    REQUESTS_IN_FLIGHT,
   ],
   arguments: [{ name: 'LEASE_ID', help: 'id of a lease', count: 'many' }],
   flags: { ...FILTERS, ...CONFIRMATION_FLAGS },

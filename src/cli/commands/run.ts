@@ -12,12 +12,12 @@ import { ignoreBrokenPipe, printNotice } from '../terminal.ts';
 export const run = defineCommand({
   name: 'run',
   about: [
-    'With --use PATH the program gets a base URL of the vault and, in place of the key, a token that is worth nothing elsewhere, in the variables that the SDKs of the credential’s service read. It never has the value. --use NAME=PATH sets NAME_BASE_URL and NAME_API_KEY instead.',
+    'With --use PATH the program receives a base URL of the vault and, in place of the key, a token, in the variables that the SDKs of the credential’s service read. It never has the value. The token works only through the vault, and until the lease ends. --use needs an agent (--agent NAME). --use NAME=PATH sets NAME_BASE_URL and NAME_API_KEY instead.',
     'All leases are acquired first; if one fails, the program does not start. They are revoked when the program ends; until then use leases are renewed, unless --ttl is given. The program keeps its terminal, colours, signals and exit code.',
     'In an --env-file, leasehold://path?use does the same as --use for the variable that has it. The value leasehold://path or leasehold://path?version=N is replaced by the credential’s, and so is {{leasehold://path}} inside a value ({{leasehold://path | url}} in a URL). Everything else is passed on unchanged.',
     'With NAME, the variables come from the table [run.NAME] of leasehold.toml; without NAME, --use, --env and --env-file, from [run.default].',
     'Leasehold’s own variables and variables that look like secrets are withheld from the program, unless --keep names them.',
-    'Masking finds values in plain text, base64 and hex, percent-encoded and JSON-escaped. It protects against accidents, not against a program that reveals a value on purpose.',
+    'Values are redacted in the output: in plain text, base64 and hex, percent-encoded and JSON-escaped, among others. This protects against accidents, not against a program that reveals a value on purpose.',
   ],
   flags: {
     use: list('[NAME=]PATH', 'let the program use the credential PATH without seeing its value'),
@@ -27,7 +27,7 @@ export const run = defineCommand({
     'env-file': list('FILE', 'read variables and references from a .env file'),
     files: toggle('pass values in private files, and set the variables to their paths'),
     keep: list('NAME', 'pass on this variable even if it looks like a secret; * for all except Leasehold’s own'),
-    'no-masking': toggle('do not mask the output'),
+    'no-masking': toggle('do not redact the output'),
     ttl: TTL,
   },
   arguments: [
@@ -39,10 +39,13 @@ export const run = defineCommand({
   ],
   rest: 'COMMAND [ARGUMENT …]',
   examples: [
-    { line: 'leasehold run --use openai/key -- npm start', does: 'use an API with its unchanged SDK' },
-    { line: 'leasehold run --env PGPASSWORD=prod/db/password -- psql', does: 'run psql with a password' },
-    { line: 'leasehold run -- npm start', does: 'use the variables of [run.default] in leasehold.toml' },
-    { line: 'leasehold run --env-file .env -- npm start', does: 'use references in a file that can be committed' },
+    { line: 'leasehold --agent shop run --use openai/key -- npm start', does: 'use an API with its unchanged SDK' },
+    { line: 'leasehold --agent shop run --env PGPASSWORD=prod/db/password -- psql', does: 'run psql with a password' },
+    { line: 'leasehold run -- npm start', does: 'use the agent and [run.default] of leasehold.toml' },
+    {
+      line: 'leasehold --agent shop run --env-file .env -- npm start',
+      does: 'use references in a file that can be committed',
+    },
   ],
   printsNoRecords: true,
   handlesSignals: true,
@@ -50,7 +53,10 @@ export const run = defineCommand({
     const { terminal, rest } = invocation;
     const [file, ...words] = rest;
     if (file === undefined || file === '')
-      throw new UsageError('Put the command after --: leasehold run --use PATH -- COMMAND', 'leasehold run --help');
+      throw new UsageError(
+        'Put the command after --: leasehold --agent NAME run --use PATH -- COMMAND',
+        'leasehold run --help',
+      );
     const { env, 'env-file': envFiles, keep, files: hasFiles, ttl: ttlSeconds } = flags;
     const isTyped = env.length + envFiles.length + flags.use.length > 0;
     const { mapping, uses } = findMapping(invocation, name, isTyped);

@@ -21,10 +21,10 @@ import { printNotice, type Terminal } from '../terminal.ts';
 export const use = defineCommand({
   name: 'use',
   about: [
-    'Leasehold makes the request, puts the value where the targets of the credential say, and masks it in the response. Prints the body of the response, byte for byte.',
+    'Leasehold makes the request, puts the value where the placement of the credential says, and redacts it in the response. Prints the body of the response, byte for byte.',
     'A URL that is only a path, such as /v1/models, goes to the first target of the credential that it matches.',
     'A --data that is a JSON object or array is sent as application/json unless --header names another content type. Headers with an authority of yours are not sent, and redirects are not followed.',
-    'The exit code is 0 for a status of 2xx and 4 for any other; 3 if Leasehold rejected the request or could not reach the upstream; 2 if the response was longer than 2 MiB and was cut.',
+    'The exit code is 0 for a status of 2xx and 4 for any other; 3 if Leasehold rejected the request or could not reach the upstream; 2 if the response was longer than 2 MiB and was truncated.',
   ],
   arguments: [
     { name: 'PATH', help: 'path of the credential', count: 'one' },
@@ -39,9 +39,9 @@ export const use = defineCommand({
     purpose: text('TEXT', 'why, for the audit log'),
   },
   examples: [
-    { line: 'leasehold use openai/key GET /v1/models', does: 'list the models of OpenAI' },
+    { line: 'leasehold --agent ci use openai/key GET /v1/models', does: 'list the models of OpenAI' },
     {
-      line: `leasehold use slack/bot POST https://slack.com/api/chat.postMessage -d @message.json`,
+      line: 'leasehold --agent ci use slack/bot POST https://slack.com/api/chat.postMessage -d @message.json',
       does: 'send a file as the body',
     },
   ],
