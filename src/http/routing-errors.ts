@@ -39,7 +39,7 @@ export function routingError(target: string, reply: FastifyReply): ApiError {
   const methods = methodsOf(path);
   if (methods.length === 0) {
     if (path.endsWith('/') && methodsOf(path.slice(0, -1)).length > 0)
-      return invalidRequest('target', 'must not end with a slash here');
+      return invalidRequest('target', 'must not end with a slash: remove it');
     return new ApiError('NOT_FOUND', 'No route has this path; GET /openapi.json lists all routes.');
   }
   const allow = methods.join(', ');

@@ -81,7 +81,7 @@ const REMEDIES: Readonly<Record<string, readonly [ask: () => Promise<TestRespons
     () => admin.post('/api/v1/agents', { name: 'pem', public_key: pem }),
     /-outform DER \| tail -c 32/,
   ],
-  'a list with a slash at its end': [() => admin.get('/api/v1/policies/'), /must not end with a slash/],
+  'a list with a slash at its end': [() => admin.get('/api/v1/policies/'), /must not end with a slash: remove it/],
   'a compressed body': [
     () => admin.call('POST', CREDENTIALS, {}, { 'content-encoding': 'gzip' }),
     /send the body without compression/,
