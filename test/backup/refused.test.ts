@@ -17,6 +17,7 @@ import { generateX25519Identity } from 'age-encryption';
 import { encrypt } from '../../src/backup/encryption.ts';
 import { verifyBackup } from '../../src/backup/file.ts';
 import { BACKUP_FORMAT, BackupWriter } from '../../src/backup/records.ts';
+import { Dice, newSeed } from '../kit/dice.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { scaled } from '../kit/scale.ts';
 import {
@@ -179,14 +180,17 @@ test('a database that is not empty keeps its rows', async (t) => {
   assert.equal(await countRows(url, 'credentials'), 0);
 });
 
-test('no flipped bit and no truncation goes unnoticed', async () => {
+const seed = newSeed();
+
+test(`no flipped bit and no truncation goes unnoticed (SEED=${seed})`, async () => {
+  const dice = new Dice(seed);
   const bytes = readFileSync(file);
   const damaged = join(temporaryDirectory(scope), 'damaged.age');
   for (let round = 0; round < scaled(40, 1000); round++) {
     const copy = Buffer.from(bytes);
     // The header is short, so that half of the flips are in it.
-    const at = Math.floor(Math.random() * (round % 2 === 0 ? 400 : copy.length));
-    copy[at] = (copy[at] ?? 0) ^ (1 << Math.floor(Math.random() * 8));
+    const at = dice.int(round % 2 === 0 ? 400 : copy.length);
+    copy[at] = (copy[at] ?? 0) ^ (1 << dice.int(8));
     writeFileSync(damaged, round % 10 === 9 ? bytes.subarray(0, at) : copy);
     await assert.rejects(verifyBackup(damaged, OPENER), { name: 'BackupError' }, `byte ${at} in round ${round}`);
   }

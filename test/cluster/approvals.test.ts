@@ -6,6 +6,7 @@ import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, createClient, type TestResponse } from '../kit/client.ts';
 import { startNodes } from '../kit/cluster.ts';
+import { Dice, newSeed } from '../kit/dice.ts';
 import { askToRetrieve, demandApproval } from '../kit/held.ts';
 import { addOperator, type TestOperator } from '../kit/operators.ts';
 import { assertRejected } from '../kit/responses.ts';
@@ -19,6 +20,7 @@ const ANSWERS = scaled(4, 240);
 const PARALLEL = scaled(4, 10);
 const RACES = scaled(PARALLEL, 100);
 const QUORUMS = scaled(2, 20);
+const seed = newSeed();
 
 const { nodes } = await startNodes({ after }, { nodes: 2, timeouts: { approvalHoldMs: HOLD_MS } });
 const [one, two] = nodes;
@@ -46,6 +48,7 @@ const retrievedFrom = ({ body, text }: TestResponse): string => body.data?.value
 
 /** Milliseconds from the response to an answer on the other node to that of the held request, in order. */
 async function measureAnswers(): Promise<readonly number[]> {
+  const dice = new Dice(seed);
   assert.ok(two);
   const { address: elsewhere } = two;
   const times: number[] = [];
@@ -53,7 +56,7 @@ async function measureAnswers(): Promise<readonly number[]> {
     const held = await Promise.all(Array.from({ length: HELD }, () => hold('one')));
     const answers = held.map(async ({ address, nonce, response, path }) => {
       // At any time between two reads of the node that waits.
-      await sleep(Math.random() * 200);
+      await sleep(dice.int(200));
       const answered = await on(elsewhere, ann).post(`${address}/approve`, { nonce });
       const from = performance.now();
       assert.equal(answered.status, 200, answered.text);
@@ -66,7 +69,7 @@ async function measureAnswers(): Promise<readonly number[]> {
 }
 
 /** How soon is measured by the benchmark, which has the machine to itself; here the hold must not have ended. */
-test('a request that one node holds passes after an answer on the other, before its hold ends', async (t) => {
+test(`a request that one node holds passes after an answer on the other, before its hold ends (SEED=${seed})`, async (t) => {
   const sorted = await measureAnswers();
   const at = (share: number): number => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN;
   t.diagnostic(

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, createClient, logIn, readAgentKey, type TestResponse } from '../kit/client.ts';
+import { Dice, newSeed } from '../kit/dice.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { askToRetrieve, demandApproval } from '../kit/held.ts';
 import { addOperator } from '../kit/operators.ts';
@@ -15,10 +16,12 @@ const KILLS = 3;
 const WAITING = 12;
 const MAX_DELAY_MS = 25;
 const APPROVALS = '/api/v1/approvals';
+const seed = newSeed();
 
 type Json = TestResponse['body'];
 
-test(`${KILLS} kills while requests wait lose no request and no acknowledged answer, and approve nothing`, async (t) => {
+test(`${KILLS} kills while requests wait lose no request and no acknowledged answer, and approve nothing (SEED=${seed})`, async (t) => {
+  const dice = new Dice(seed);
   const dataDir = join(temporaryDirectory(t), 'data');
   let service = await startProcess(t, dataDir);
   let admin = createClient(service.address, service.adminToken);
@@ -53,7 +56,7 @@ test(`${KILLS} kills while requests wait lose no request and no acknowledged ans
         () => false,
       );
     });
-    await sleep(Math.random() * MAX_DELAY_MS);
+    await sleep(dice.int(MAX_DELAY_MS));
     await service.end('SIGKILL');
     const acknowledged = await Promise.all(racing);
     assert.ok((await Promise.all(responses)).every((status) => status !== 200));
