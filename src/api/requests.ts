@@ -96,12 +96,12 @@ export const AgentRequest = StrictObject({
   name: fields.AgentName,
   description: Type.Optional(fields.Description),
   public_key: Type.Optional(
-    Type.String({ ...fields.PublicKey, description: 'By default the service generates a key pair.' }),
+    Type.String({ ...fields.PublicKey, description: 'By default the server generates a key pair.' }),
   ),
 });
 export const AgentRotation = StrictObject({
   public_key: Type.Optional(
-    Type.String({ ...fields.PublicKey, description: 'By default the service generates a key pair.' }),
+    Type.String({ ...fields.PublicKey, description: 'By default the server generates a key pair.' }),
   ),
   grace_seconds: Type.Optional(
     Type.Integer({

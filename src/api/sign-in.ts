@@ -86,7 +86,7 @@ export const OidcOptions = StrictObject({
 });
 export const SignInMethods = StrictObject({
   passkey: Type.Boolean({
-    description: 'Whether passkeys work at this address of the service. Only there can `oidc` be set.',
+    description: 'Whether passkeys work at this URL of the server. Only there can `oidc` be set.',
   }),
   oidc: Nullable<{ label: string }>(StrictObject({ label: Text })),
   setup: Type.Boolean({ description: 'Whether no operator exists yet.' }),

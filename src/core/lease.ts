@@ -6,7 +6,7 @@
 import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
 
-/** A `retrieve` lease came with the value; a `use` lease is worth nothing outside the vault. */
+/** A `retrieve` lease came with the value; a `use` lease works only through the vault. */
 type LeaseKind = 'retrieve' | 'use';
 
 export interface Lease {

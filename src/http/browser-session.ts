@@ -153,7 +153,7 @@ function requirePasskeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<
   if (found !== null) return found;
   const { localPort } = request.socket;
   const local = localPort === undefined ? '' : ` ${request.protocol}://localhost:${localPort}/console/, or`;
-  const names = ' HTTPS and a name given with --public-name, at its standard port or the one of the service';
+  const names = ' HTTPS and a name given with --public-name, at its standard port or the one of the server';
   throw new ApiError(
     'INVALID_REQUEST',
     `Host: passkeys and the identity provider do not work at this address. Use${local}${names}.`,

@@ -1,6 +1,6 @@
 /**
- * The use leases of a program: it gets base URLs of the vault and, in place of keys, the tokens of leases. A token is
- * worth nothing elsewhere, and the values of the credentials never come here. A program that got a token needs its
+ * The use leases of a program: it gets base URLs of the vault and, in place of keys, the tokens of leases. A token
+ * works only through the vault, and the values of the credentials never come here. A program that got a token needs its
  * lease, so leases are renewed while it runs, and the server decides each renewal again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';

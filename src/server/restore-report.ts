@@ -37,7 +37,7 @@ export function formatRestore(request: RestoreRequest, result: RestoreResult): s
     ...toKeysLines(request, totals.agent_keys, agentKeysWritten),
     ...(rollback === null ? [] : [`WARNING  ${rollback}`]),
     '',
-    'Next: start the service:',
+    'Next: start the server:',
     `  ${SERVER_COMMAND} ${toFlags(request)}${rollback === null ? '' : ' --accept-rollback'}`,
     '',
   ].join('\n');

@@ -106,7 +106,7 @@ export class RunningVault {
     const agentKeys = new RetryingAgentKeys({
       keyStore,
       ledger,
-      onFailure: (error) => logOften('a key file could not be written, moved or removed; the service retries', error),
+      onFailure: (error) => logOften('a key file could not be written, moved or removed; the server retries', error),
       onStorageFailure,
     });
     const broker = new BrokerClient();
@@ -120,7 +120,7 @@ export class RunningVault {
       clock,
       budgets,
       holdMs: parts.approvalHoldMs,
-      onFailure: (error) => logOften('approvals could not be read or ended; the service retries', error),
+      onFailure: (error) => logOften('approvals could not be read or ended; the server retries', error),
     });
     this.#background.push(approvals);
     this.#uses = new Uses(ledger, broker, useLimits, approvals, {
@@ -131,7 +131,7 @@ export class RunningVault {
       ledger,
       store,
       keys,
-      onFailure: (error) => logOften('values could not be re-encrypted; the service retries', error),
+      onFailure: (error) => logOften('values could not be re-encrypted; the server retries', error),
     });
     this.#background.push(reencryption, { stop: async () => agentKeys.stop() });
     const inventory = new Inventory(store, clock, keys);

@@ -25,7 +25,7 @@ export interface IdentityDraft {
 
 /** At the provider of the configuration. @throws INVALID_REQUEST */
 export function toIdentity({ oidc }: Vault, { subject, email }: IdentityDraft): ProviderIdentity {
-  if (oidc === null) throw invalidRequest('identity', 'needs a provider: start the service with --oidc-issuer');
+  if (oidc === null) throw invalidRequest('identity', 'needs a provider: start the server with --oidc-issuer');
   if ((subject === undefined) === (email === undefined))
     throw invalidRequest('identity', 'must have either subject or email');
   const named = subject === undefined ? null : parseSubject(subject);

@@ -49,7 +49,7 @@ test('the service makes a key where the page says, and it is replaced and remove
   await signIn(opened, service.adminToken);
   await page.getByRole('button', { name: 'Register an agent' }).click();
   await page.getByLabel('Name', { exact: true }).fill('made');
-  await page.getByLabel(/^A key pair made by the service/).check();
+  await page.getByLabel(/^A key pair made by the server/).check();
   await page.getByText('agents/NAME/private_key.pem').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Register' }).click();
   const panel = page.getByRole('complementary', { name: 'made' });

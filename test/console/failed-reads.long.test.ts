@@ -66,7 +66,7 @@ test('a service that does not answer has one message', async (t) => {
   await page.getByText('Nothing was denied.').waitFor();
   const isReported = opened.expectReport(/ERR_FAILED/);
   await page.route(/\/(?:api|auth)\/|\/health/, (route) => route.abort());
-  await page.getByText('The service does not answer.').waitFor();
+  await page.getByText('The server does not answer.').waitFor();
   for (const name of ['Waits for approval', 'Denials', 'Uses and retrievals', 'Active leases']) {
     await page.getByRole('region', { name }).getByText('Not current: see the notice at the top.').waitFor();
   }

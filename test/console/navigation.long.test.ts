@@ -147,7 +147,7 @@ test('the focus returns to what opened a panel, and a panel that follows a dialo
   await page.getByRole('dialog').getByRole('textbox', { name: 'Name' }).fill('newcomer');
   await page
     .getByRole('dialog')
-    .getByLabel(/^A key pair made by the service/)
+    .getByLabel(/^A key pair made by the server/)
     .check();
   await page.getByRole('dialog').getByRole('button', { name: 'Register' }).click();
   await page.getByRole('complementary', { name: 'newcomer' }).waitFor();

@@ -41,7 +41,7 @@ test('a slot whose service encrypts and does not decrypt is not added', async (t
   const added = await admin.post(SLOTS, { name: 'bao', kind: 'transit', key: 'leasehold' });
   assert.match(
     assertRejected(added, 'INVALID_REQUEST'),
-    /was encrypted but cannot be decrypted: Transit returned 403 for decrypt\. Give the service the permission/,
+    /was encrypted but cannot be decrypted: Transit returned 403 for decrypt\. Give the server the permission/,
   );
   assert.equal((await admin.get(SLOTS)).body.data.length, 1);
   useAwsEnvironment(t);

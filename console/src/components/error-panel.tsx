@@ -1,4 +1,4 @@
-/** Every error of the console: what happened, what to do, and the code and request id that the service's log has. */
+/** Every error of the console: what happened, what to do, and the code and request id that the server's log has. */
 import { LeaseholdError } from '../../../src/client/errors.ts';
 import { Copyable } from './copyable.tsx';
 
@@ -16,15 +16,15 @@ const ADVICE: Readonly<Record<string, string>> = {
     'Somebody changed or deleted it since you read it. Look at what it is now before you repeat your change.',
   UNAUTHENTICATED: 'Sign in again.',
   APPROVAL_PENDING: 'Nothing was refused: an operator has to approve it under Approvals. Then try again.',
-  VAULT_LOCKED: 'Unlock the vault on the machine of the service: leasehold unlock.',
+  VAULT_LOCKED: 'Unlock the vault on the machine of the server: leasehold unlock.',
   UNAVAILABLE: 'Try again in a few seconds.',
-  UNREACHABLE: 'Check that the service runs and that this machine reaches it, then try again.',
-  TIMED_OUT: 'The service is slow or unreachable. Try again.',
+  UNREACHABLE: 'Check that the server runs and that this machine reaches it, then try again.',
+  TIMED_OUT: 'The server is slow or unreachable. Try again.',
   RATE_LIMITED: 'Wait a moment, then try again.',
   NOT_FOUND: 'It may have been deleted in the meantime.',
   INVALID_REQUEST: 'Correct the field that the message names.',
-  INTERNAL_ERROR: 'Give the request id to the operator of the service; its log has the cause.',
-  INVALID_RESPONSE: 'The console and the service may have different versions. Reload the page.',
+  INTERNAL_ERROR: 'Give the request id to the operator of the server; its log has the cause.',
+  INVALID_RESPONSE: 'The console and the server may have different versions. Reload the page.',
 };
 const UNKNOWN = 'Reload the page; a new version may have been installed. If it happens again, report the cause.';
 

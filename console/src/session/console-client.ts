@@ -95,7 +95,7 @@ export function followOtherTabs(): void {
   });
 }
 
-/** Asks again who is signed in, after the service did not answer. */
+/** Asks again who is signed in, after the server did not answer. */
 export async function retrySession(): Promise<void> {
   session.check();
   await resumeSession();

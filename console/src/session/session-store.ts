@@ -6,10 +6,10 @@
 import { browserCaller } from '../../../src/client/authentication.ts';
 import type { AuthProvider } from '../../../src/client/transport.ts';
 
-/** `checking`: a stored part exists, and the service has not yet said whether it is valid. */
+/** `checking`: a stored part exists, and the server has not yet said whether it is valid. */
 export type SessionState =
   | { readonly kind: 'checking' }
-  /** The part is kept, because the service may say later that it is valid. */
+  /** The part is kept, because the server may say later that it is valid. */
   | { readonly kind: 'unknown'; readonly error: unknown }
   | { readonly kind: 'signed-out'; readonly reason: string | null }
   | { readonly kind: 'signed-in'; readonly person: Person };
@@ -74,7 +74,7 @@ export class SessionStore {
     this.#set({ kind: 'checking' });
   }
 
-  /** The service did not say who it is. */
+  /** The server did not say who it is. */
   suspend(error: unknown): void {
     this.#set({ kind: 'unknown', error });
   }

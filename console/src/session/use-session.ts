@@ -7,7 +7,7 @@ export function useSession(): SessionState {
   return useSyncExternalStore(session.subscribe, session.read);
 }
 
-/** Whether the person has one of the roles; an administrator has all of them. The service decides in any case. */
+/** Whether the person has one of the roles; an administrator has all of them. The server decides in any case. */
 export function useRole(...wanted: readonly string[]): boolean {
   const state = useSession();
   if (state.kind !== 'signed-in') return false;

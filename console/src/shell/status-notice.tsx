@@ -1,4 +1,4 @@
-/** Says what state the service is in when it does not serve everything: locked, rolled back, failing or unreachable. */
+/** Says what state the server is in when it does not serve everything: locked, rolled back, failing or unreachable. */
 import { useQuery } from '@tanstack/react-query';
 import { LeaseholdError } from '../../../src/client/errors.ts';
 import { client } from '../session/console-client.ts';
@@ -6,14 +6,14 @@ import { client } from '../session/console-client.ts';
 const INTERVAL_MS = 10_000;
 
 const ADVICE: readonly [pattern: RegExp, title: string, advice: string][] = [
-  [/"locked"/, 'The vault is locked', 'Unlock it on the machine of the service: leasehold unlock.'],
+  [/"locked"/, 'The vault is locked', 'Unlock it on the machine of the server: leasehold unlock.'],
   [
     /"rolled_back"/,
     'The log has lost entries',
     'Only the log is shown. Read docs/operations.md, then run: leasehold audit accept-rollback.',
   ],
-  [/"failing"/, 'The service cannot write', 'Check its disk and its log. It tries again every second.'],
-  [/"(?:starting|stopping)"/, 'The service starts or stops', 'This page continues when it is ready.'],
+  [/"failing"/, 'The server cannot write', 'Check its disk and its log. It tries again every second.'],
+  [/"(?:starting|stopping)"/, 'The server starts or stops', 'This page continues when it is ready.'],
 ];
 
 export function StatusNotice() {
@@ -23,7 +23,7 @@ export function StatusNotice() {
     refetchInterval: INTERVAL_MS,
   });
   if (!(error instanceof LeaseholdError)) return null;
-  const [, title = 'The service does not answer', advice = 'Check that it runs and that this machine reaches it.'] =
+  const [, title = 'The server does not answer', advice = 'Check that it runs and that this machine reaches it.'] =
     ADVICE.find(([pattern]) => pattern.test(error.message)) ?? [];
   return (
     <div className="notice danger" role="status">

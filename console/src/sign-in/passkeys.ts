@@ -29,7 +29,7 @@ async function ask(work: () => Promise<Credential | null>): Promise<unknown> {
 export async function signInWithPasskey(): Promise<void> {
   const { challenge_id, options } = await signInCalls.passkeyOptions();
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
-  // The browser makes what the service's schema describes, and the service checks it.
+  // The browser makes what the server's schema describes, and the server checks it.
   const response = (await ask(() => navigator.credentials.get({ publicKey }))) as AssertionRequest['response'];
   await openBrowserSession(await signInCalls.verifyPasskey({ challenge_id, response }));
 }

@@ -59,14 +59,14 @@ export function SignInPage() {
       {methods.data?.passkey === false && !methods.data.setup && (
         <p className="hint">
           Passkeys and the identity provider do not work at this address. They work at localhost, and over HTTPS at a
-          name that the service was started with (--public-name).
+          name that the server was started with (--public-name).
         </p>
       )}
       <TokenForm isBusy={isBusy} onSubmit={(token) => void attempt(() => signInWithToken(token))} />
       {methods.data?.setup === true && (
         <EmptyState title="No operator exists yet" command="leasehold operator add NAME --role admin">
           Sign in with the administrator’s token: it is in the file daemon.token in the data directory, whose path the
-          service prints when it starts. Then add yourself under Settings.
+          server prints when it starts. Then add yourself under Settings.
         </EmptyState>
       )}
     </main>

@@ -1,5 +1,5 @@
 /**
- * Use leases: worth nothing outside the vault. One with a token may be used instead of the agent's session, for one
+ * Use leases, which work only through the vault. One with a token may be used instead of the agent's session, for one
  * credential. SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
  */
 import { actorId, actorName } from '../agent.ts';

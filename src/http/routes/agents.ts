@@ -34,7 +34,7 @@ export const agentRoutes: readonly Route[] = [
     id: 'registerAgent',
     method: 'POST',
     path: '/api/v1/agents',
-    summary: 'Register an agent, with its public key or with a key pair that the service generates.',
+    summary: 'Register an agent, with its public key or with a key pair that the server generates.',
     adminEvent: 'agent.register',
     status: 201,
     body: AgentRequest,

@@ -92,7 +92,7 @@ export const keyRoutes: readonly Route[] = [
     id: 'lockVault',
     method: 'POST',
     path: '/api/v1/lock',
-    summary: 'Lock the vault: uses end, the service forgets the keys, and every later request is rejected.',
+    summary: 'Lock the vault: brokered requests end, the server forgets the keys, and every later request is rejected.',
     adminEvent: 'service.lock',
     data: Health,
     async handle({ vault, context }) {

@@ -109,7 +109,7 @@ export const overviewRoutes: readonly Route[] = [
     id: 'readActivity',
     method: 'GET',
     path: '/api/v1/activity',
-    summary: 'Count the retrievals, uses and denials of this node in each minute of the last hour.',
+    summary: 'Count the retrievals, brokered requests and denials of this node in each minute of the last hour.',
     adminEvent: 'service.read',
     data: Type.Array(ActivityMinute),
     async handle({ vault, context }) {

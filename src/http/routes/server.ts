@@ -14,7 +14,7 @@ export function aboutRoutes(groups: () => readonly RouteGroup[]): readonly Route
       id: 'readHealth',
       method: 'GET',
       path: '/api/v1/health',
-      summary: 'Whether the service is ready; 503 while it is not.',
+      summary: 'Whether the server is ready; 503 while it is not.',
       data: Health,
       failureStatus: 503,
       isAlwaysServed: true,

@@ -55,7 +55,7 @@ const openNew = (browser: BrowserPage, { token, ...session }: CurrentSession & {
 
 /** @throws NOT_FOUND */
 function providerOf({ oidc }: Vault): OidcClient {
-  if (oidc === null) throw new ApiError('NOT_FOUND', 'The service has no identity provider (--oidc-issuer).');
+  if (oidc === null) throw new ApiError('NOT_FOUND', 'The server has no identity provider (--oidc-issuer).');
   return oidc;
 }
 
@@ -74,7 +74,7 @@ export const signInRoutes: readonly Route[] = [
     id: 'readSignInMethods',
     method: 'GET',
     path: '/api/v1/auth/methods',
-    summary: 'How operators can sign in at this address of the service.',
+    summary: 'How operators can sign in at this URL of the server.',
     data: SignInMethods,
     async handle({ vault, browser }) {
       const { oidc, ledger } = vault;

@@ -1,4 +1,4 @@
-/** The route table: every route of the service, by subject. */
+/** The route table: every route of the server, by subject. */
 import type { Route, RouteGroup } from '../route.ts';
 import { agentRoutes } from './agents.ts';
 import { approvalRoutes } from './approvals.ts';
@@ -41,7 +41,7 @@ const GROUPS: readonly RouteGroup[] = [
   { tag: 'Keys', description: 'Key slots, rotation of keys, and locking the vault.', routes: keyRoutes },
   { tag: 'Monitoring', description: 'Metrics and probes.', routes: monitoringRoutes },
   { tag: 'Backup', description: 'Take a backup of the vault while it is in use.', routes: backupRoutes },
-  { tag: 'Service', description: 'The service itself.', routes: aboutRoutes(() => GROUPS) },
+  { tag: 'Server', description: 'The server itself.', routes: aboutRoutes(() => GROUPS) },
 ];
 
 export const ROUTES: readonly Route[] = GROUPS.flatMap(({ routes }) => routes);

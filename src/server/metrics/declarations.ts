@@ -1,5 +1,5 @@
 /**
- * Every metric of the service: its name, labels and source. Labels have values of closed sets only: no agent, path,
+ * Every metric of the server: its name, labels and source. Labels have values of closed sets only: no agent, path,
  * policy or address. docs/monitoring.md lists the same table, and a test compares it.
  */
 import { Tally } from '../../core/measures.ts';
@@ -91,9 +91,13 @@ const EVIDENCE_METRICS: readonly Metric[] = [
     labels: ['file'],
     read: ({ checkpointSinks }) => checkpointSinks().map(({ label, failures }) => [{ file: label }, failures]),
   },
-  gauge('leasehold_data_key_seals', 'Values sealed with the current data key, at the last count.', ({ inventory }) => {
-    return inventory.read()?.seals ?? null;
-  }),
+  gauge(
+    'leasehold_data_key_seals',
+    'Values encrypted with the current data key, at the last count.',
+    ({ inventory }) => {
+      return inventory.read()?.seals ?? null;
+    },
+  ),
   gauge('leasehold_backup_age_seconds', 'Age of the newest complete backup in the log.', ({ inventory, vault }) => {
     const at = inventory.read()?.backupAt ?? null;
     return at === null ? null : Math.max(0, vault.clock.now() - at) / 1000;
@@ -111,7 +115,7 @@ export const METRICS: readonly Metric[] = [
   {
     kind: 'gauge',
     name: 'leasehold_health_status',
-    help: '1 for the current state of the service, 0 for the others.',
+    help: '1 for the current state of the server, 0 for the others.',
     labels: ['status'],
     read: ({ status }) => STATUSES.map((each) => [{ status: each }, each === status() ? 1 : 0]),
   },
@@ -165,7 +169,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'leasehold_values_sealed_total',
-    'Values that this process sealed with the data key.',
+    'Values that this process encrypted with the data key.',
     ({ vault }) => vault.ledger.measures.valuesSealed,
   ),
   // Leases, sessions, agents.
@@ -204,11 +208,15 @@ export const METRICS: readonly Metric[] = [
     ({ vault }) => vault.budgets.rejections,
   ),
   // Brokered use.
-  gauge('leasehold_uses_running', 'Uses in progress.', ({ vault }) => vault.uses.runningCount),
-  counter('leasehold_uses_started_total', 'Uses that were allowed.', ({ vault }) => vault.uses.measures.started),
+  gauge('leasehold_uses_running', 'Brokered requests in progress.', ({ vault }) => vault.uses.runningCount),
+  counter(
+    'leasehold_uses_started_total',
+    'Brokered requests that were allowed.',
+    ({ vault }) => vault.uses.measures.started,
+  ),
   counters(
     'leasehold_uses_ended_total',
-    'Uses that ended, by the cause of the end.',
+    'Brokered requests that ended, by cause.',
     'ended',
     ({ vault }) => vault.uses.measures.ended,
   ),
@@ -225,7 +233,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counters(
     'leasehold_use_limit_rejections_total',
-    'Uses that a limit of a policy rejected.',
+    'Brokered requests that a limit of a policy rejected.',
     'limit',
     ({ useLimits }) => useLimits.rejectedUses,
   ),

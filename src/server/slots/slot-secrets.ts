@@ -23,7 +23,7 @@ export function slotSecretsOf(configuration: SlotConfiguration, rootKeyFile: Roo
   return {
     async create(kind, key, vaultId) {
       const port = kinds[kind];
-      if (port === undefined) throw invalidRequest('kind', 'the service cannot make a slot of this kind');
+      if (port === undefined) throw invalidRequest('kind', 'the server cannot make a slot of this kind');
       const created = await create(port, key, vaultId);
       await assertOpens(port, created, vaultId);
       return created;
@@ -69,7 +69,7 @@ async function assertOpens(port: SlotKindPort, created: NewSlotSecret, vaultId: 
   throw new ApiError(
     'INVALID_REQUEST',
     'ciphertext' in created.parameters
-      ? `The slot was not added. Its secret was encrypted but cannot be decrypted: ${problem}. Give the service the permission to decrypt with this key.`
+      ? `The slot was not added. Its secret was encrypted but cannot be decrypted: ${problem}. Give the server the permission to decrypt with this key.`
       : `The slot was not added. Its secret cannot be read again: ${problem}.`,
   );
 }

@@ -49,7 +49,7 @@ async function grant(connection: Connection, grantee: string): Promise<void> {
     SELECT 1 FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner
     WHERE c.relnamespace = 'leasehold'::regnamespace AND r.rolname = ${grantee} LIMIT 1`;
   if (owned.length > 0) {
-    throw new StoreError('unavailable', `the role ${grantee} owns the schema: the service must use another role`);
+    throw new StoreError('unavailable', `the role ${grantee} owns the schema: the server must use another role`);
   }
   try {
     await connection.script(script);

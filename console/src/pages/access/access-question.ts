@@ -1,4 +1,4 @@
-/** The simulator's question from the URL, checked by the parsers of the service, and its answer. */
+/** The simulator's question from the URL, checked by the parsers of the server, and its answer. */
 
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import { toPolicy } from '../../../../src/client/policy-drafts.ts';

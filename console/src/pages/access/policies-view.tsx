@@ -205,7 +205,7 @@ function List({ texts }: { readonly texts: readonly string[] }) {
 }
 
 const PAGE_ROWS = 1000;
-/** The service does not filter policies, so a filter reads them. */
+/** The server does not filter policies, so a filter reads them. */
 const MAX_FILTERED = 10_000;
 
 interface Filtered {

@@ -1,5 +1,5 @@
 /**
- * The fields of the editor as text, and what the parser of the service says about them. Each field is checked
+ * The fields of the editor as text, and what the parser of the server says about them. Each field is checked
  * separately, so that one problem does not hide another; the whole policy is parsed last.
  */
 

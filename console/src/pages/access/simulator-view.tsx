@@ -1,4 +1,4 @@
-/** Asks what the service would decide, and explains the answer policy by policy. Nothing is accessed or recorded. */
+/** Asks what the server would decide, and explains the answer policy by policy. Nothing is accessed or recorded. */
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useId, useRef, useState } from 'react';
 import { useSearchParams } from 'wouter';
@@ -116,7 +116,7 @@ function Simulator({ asked }: { readonly asked: QuestionFields }) {
       {data != null && <AnswerView answer={data} />}
       {!isAsked && (
         <p className="hint">
-          The simulator says what the service would decide now, and why. It accesses and records nothing. A cell of the
+          The simulator says what the server would decide now, and why. It accesses and records nothing. A cell of the
           matrix opens it, too.
         </p>
       )}

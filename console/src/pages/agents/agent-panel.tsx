@@ -149,7 +149,7 @@ function WhatEnds({ name }: { readonly name: string }) {
           end.
         </li>
         <li>It can no longer log in.</li>
-        <li>A private key that the service made for it is deleted.</li>
+        <li>A private key that the server made for it is deleted.</li>
       </ul>
       <p>
         Policies that name it stay, and apply to an agent that is registered under this name later. The log and the

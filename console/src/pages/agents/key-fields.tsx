@@ -1,8 +1,8 @@
-/** Whose key an agent gets: its own, or one that the service makes. */
+/** Whose key an agent gets: its own, or one that the server makes. */
 import { useState } from 'react';
 import { TextField, textOf } from '../../components/form-dialog.tsx';
 
-/** `public_key` of the request; none asks the service for a pair. */
+/** `public_key` of the request; none asks the server for a pair. */
 export function keyOf(values: FormData): { readonly public_key?: string } {
   return values.get('key') === 'own' ? { public_key: textOf(values, 'public_key') } : {};
 }
@@ -14,12 +14,12 @@ export function KeyFields({ agent }: { readonly agent: string | null }) {
       <legend>Key</legend>
       <label className="choice">
         <input type="radio" name="key" value="own" checked={isOwn} onChange={() => setOwn(true)} />
-        <span>The agent’s own key. The service never has the private half.</span>
+        <span>The agent’s own key. The server never has the private half.</span>
       </label>
       <label className="choice">
         <input type="radio" name="key" value="service" checked={!isOwn} onChange={() => setOwn(false)} />
         <span>
-          A key pair made by the service. The private half stays on its machine, in its data directory, as{' '}
+          A key pair made by the server. The private half stays on its machine, in its data directory, as{' '}
           <code>agents/{agent ?? 'NAME'}/private_key.pem</code>; it is never sent.
         </span>
       </label>

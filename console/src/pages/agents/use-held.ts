@@ -4,7 +4,7 @@ import type { Held } from '../../../../src/client/types.ts';
 import { client } from '../../session/console-client.ts';
 import { intervalOf } from '../now/live-interval.ts';
 
-/** WHY not sooner: the service reads all sessions to count those of one agent. */
+/** WHY not sooner: the server reads all sessions to count those of one agent. */
 const INTERVAL_MS = 30_000;
 
 /** Undefined for everything that is not known yet. */

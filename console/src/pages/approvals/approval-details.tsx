@@ -22,7 +22,7 @@ import { useCards } from './use-cards.ts';
 
 const INTERVAL_MS = 1000;
 
-/** The service rejects an address that has no id in it as an invalid field, which a person did not fill in. */
+/** The server rejects an address that has no id in it as an invalid field, which a person did not fill in. */
 async function readApproval(id: string, signal: AbortSignal): Promise<Approval> {
   if (!UUID.test(id)) throw new LeaseholdError('NOT_FOUND', 'No request has this id. The link may be incomplete.');
   return client.approvals.read(id, { signal });

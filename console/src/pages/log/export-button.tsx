@@ -32,7 +32,7 @@ async function readFiltered(filter: AuditFilter, signal: AbortSignal, onProgress
   }
 }
 
-/** Everything: the stream of the service, which is complete and has the state of rows. */
+/** Everything: the stream of the server, which is complete and has the state of rows. */
 async function readWhole(signal: AbortSignal, onProgress: OnProgress): Promise<Blob[]> {
   const parts: Blob[] = [];
   const { bytes } = await client.audit.export({ signal });

@@ -97,7 +97,7 @@ export function FirstSteps() {
       <p>An agent gets a credential only after these steps. Each can be done here or by its command.</p>
       <p className="hint">
         In a checkout, write <code>scripts/leasehold</code> for <code>leasehold</code>, and set{' '}
-        <code>LEASEHOLD_DATA_DIR</code> to the data directory that the service prints.
+        <code>LEASEHOLD_DATA_DIR</code> to the data directory that the server prints.
       </p>
       <ol className="steps">
         {steps.map(({ title, text, href, link, command, isDone }, index) => (

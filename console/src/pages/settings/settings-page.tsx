@@ -1,4 +1,4 @@
-/** Settings: operators, how the person signs in, key slots, backups, and the nodes of the service. */
+/** Settings: operators, how the person signs in, key slots, backups, and the nodes of the server. */
 import { Link, useSearchParams } from 'wouter';
 import { PageHeading } from '../../components/page-heading.tsx';
 import { AboutSection } from './about-section.tsx';

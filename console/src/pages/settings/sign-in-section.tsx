@@ -38,7 +38,7 @@ export function SignInSection() {
           ]}
         />
         <p className="hint">
-          It is extended while you use the console. The service does not list sessions: removing a passkey, or replacing
+          It is extended while you use the console. The server does not list sessions: removing a passkey, or replacing
           your key, ends all of them.
         </p>
         <div className="page-actions">
@@ -82,8 +82,8 @@ function OwnPasskeys({ person: { name } }: { readonly person: Person }) {
       {methods.data?.passkey === false && (
         <p className="hint">
           Passkeys do not work at this address. Open the console at{' '}
-          <code>http://localhost:{location.port}/console/</code> on the machine of the service, or over HTTPS at a
-          public name of it.
+          <code>http://localhost:{location.port}/console/</code> on the machine of the server, or over HTTPS at a public
+          name of it.
         </p>
       )}
       <FormDialog isOpen={isAdding} title="Add a passkey" verb="Add" onSubmit={add} onClose={() => setAdding(false)}>
