@@ -8,6 +8,7 @@ import { after, test } from 'node:test';
 import { decodeStoredKeys } from '../../src/backup/stored-keys.ts';
 import { AGENT_NAME } from '../../src/core/names.ts';
 import { parseRootKey, VaultKeys } from '../../src/crypto/keys.ts';
+import { Dice, newSeed } from '../kit/dice.ts';
 import { withScope } from '../kit/directory.ts';
 import { addOperator, expectStatus } from '../kit/operators.ts';
 import { scaled } from '../kit/scale.ts';
@@ -15,10 +16,10 @@ import { startTestService } from '../kit/service.ts';
 import { photograph } from '../server/vaults.ts';
 import { authenticate, type Content, encryptRecords, readContent } from './content.ts';
 import { backUp, newPlace, restoreWith, startAt, wordsFor } from './fixture.ts';
-import { MARKER, Mutator, randomFrom, toLines, toRecords } from './mutation.ts';
+import { MARKER, Mutator, toLines, toRecords } from './mutation.ts';
 
 const ROUNDS = scaled(16, 600);
-const FIRST_SEED = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const FIRST_SEED = newSeed();
 const scope = { after };
 
 /** Rows of every table that a service writes within a test. */
@@ -62,11 +63,12 @@ const vault = await richVault();
 
 /** Alters a copy of the backup with the seed. */
 async function mutated(seed: number, made: Content): Promise<{ what: string; file: string }> {
-  const mutator = new Mutator(randomFrom(seed));
+  const dice = new Dice(seed);
+  const mutator = new Mutator(dice);
   const done: string[] = [];
-  const isAuthenticated = mutator.pick([true, true, false]);
-  const kind = mutator.pick(['rows', 'rows', 'rows', 'rows', 'header', 'keys', 'line', 'order'] as const);
-  if (kind === 'rows') for (let n = mutator.pick([1, 1, 2]); n > 0; n--) done.push(mutator.alterRows(made));
+  const isAuthenticated = dice.pick([true, true, false]);
+  const kind = dice.pick(['rows', 'rows', 'rows', 'rows', 'header', 'keys', 'line', 'order'] as const);
+  if (kind === 'rows') for (let n = dice.pick([1, 1, 2]); n > 0; n--) done.push(mutator.alterRows(made));
   if (kind === 'header') done.push(mutator.alterJson(made.header, 'header'));
   if (kind === 'keys') done.push(mutator.alterJson(made.agentKeys, 'agent keys'));
   if (isAuthenticated) {
@@ -78,14 +80,14 @@ async function mutated(seed: number, made: Content): Promise<{ what: string; fil
     }
   }
   const lines = toLines(made);
-  const at = Math.floor(randomFrom(seed + 1)() * lines.length);
+  const at = new Dice(seed + 1).below(lines.length);
   if (kind === 'line') {
     lines[at] = mutator.alterLine(lines[at] ?? '');
     done.push(`line ${at + 1}`);
   }
   if (kind === 'order') {
     const [moved = ''] = lines.splice(at, 1);
-    lines.splice(mutator.pick(lines.map((_, index) => index)), 0, moved, ...mutator.pick([[], [moved]]));
+    lines.splice(dice.pick(lines.map((_, index) => index)), 0, moved, ...dice.pick([[], [moved]]));
     done.push(`line ${at + 1} moved`);
   }
   return { what: done.join(', '), file: await encryptRecords(scope, toRecords(lines)) };
@@ -102,7 +104,7 @@ test(`${ROUNDS} backups of strangers, from SEED=${FIRST_SEED}`, async (t) => {
       const before = photograph(parent);
       const { what, file } = await mutated(seed, structuredClone(vault.content));
       const context = `SEED=${seed}: ${what}`;
-      const accepts = randomFrom(seed + 2)() < 0.5 ? ['--accept-damage'] : [];
+      const accepts = new Dice(seed + 2).chance(0.5) ? ['--accept-damage'] : [];
       const { code, out, told } = await restoreWith([...wordsFor(own, file, place), ...accepts]).catch((error) => {
         throw new Error(`${context}: not one line for the operator`, { cause: error });
       });

@@ -3,18 +3,8 @@
 
 import { BACKUP_FORMAT, type Cell } from '../../src/backup/records.ts';
 import { Sha256 } from '../../src/crypto/primitives.ts';
+import type { Dice } from '../kit/dice.ts';
 import type { Content } from './content.ts';
-
-/** Numbers from 0 to 1 that follow from the seed. SOURCE: mulberry32. */
-export function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** Must not be in any message: the content of a field is never repeated. */
 export const MARKER = 'PRECIOUS';
@@ -98,43 +88,33 @@ const OTHERS: readonly unknown[] = [
 ];
 
 export class Mutator {
-  readonly #random: () => number;
+  readonly #dice: Dice;
 
-  constructor(random: () => number) {
-    this.#random = random;
-  }
-
-  #below(count: number): number {
-    return Math.floor(this.#random() * count);
-  }
-
-  pick<T>(items: readonly T[]): T {
-    const item = items[this.#below(items.length)];
-    if (item === undefined && items.length === 0) throw new Error('nothing to pick from');
-    return item as T;
+  constructor(dice: Dice) {
+    this.#dice = dice;
   }
 
   #value(previous: unknown): unknown {
-    const choice = this.#below(10);
-    if (choice < 4) return this.pick(TEXTS);
-    if (choice < 6) return this.pick(OTHERS);
-    if (typeof previous === 'number') return previous + this.pick([-1, 1, 0.5, 2 ** 40, -(2 ** 40)]);
-    if (typeof previous !== 'string') return this.pick(TEXTS);
-    const at = this.#below(previous.length + 1);
-    const added = this.pick([MARKER, '/', '..', '\u0000', '\u001b', ' ', 'A', '"', '=', '\ud800']);
-    return previous.slice(0, at) + added + previous.slice(at + this.#below(2));
+    const choice = this.#dice.below(10);
+    if (choice < 4) return this.#dice.pick(TEXTS);
+    if (choice < 6) return this.#dice.pick(OTHERS);
+    if (typeof previous === 'number') return previous + this.#dice.pick([-1, 1, 0.5, 2 ** 40, -(2 ** 40)]);
+    if (typeof previous !== 'string') return this.#dice.pick(TEXTS);
+    const at = this.#dice.below(previous.length + 1);
+    const added = this.#dice.pick([MARKER, '/', '..', '\u0000', '\u001b', ' ', 'A', '"', '=', '\ud800']);
+    return previous.slice(0, at) + added + previous.slice(at + this.#dice.below(2));
   }
 
   /** Alters a column, a row or a table; returns what it did. */
   alterRows(content: Content): string {
-    const [table, rows] = this.pick([...content.tables].filter(([, all]) => all.length > 0));
-    const at = this.#below(rows.length);
+    const [table, rows] = this.#dice.pick([...content.tables].filter(([, all]) => all.length > 0));
+    const at = this.#dice.below(rows.length);
     const row = rows[at] ?? [];
     // An earlier alteration may have put something else in the place of the row.
     const cells = Array.isArray(row) ? row : [];
     const columns = content.header.tables[table] ?? [];
     const replace = (...items: unknown[]): void => void rows.splice(at, 1, ...(items as (readonly Cell[])[]));
-    switch (this.#below(9)) {
+    switch (this.#dice.below(9)) {
       case 0:
         replace(row, row);
         return `${table}: a row twice`;
@@ -155,7 +135,7 @@ export class Mutator {
         replace(this.#value(null));
         return `${table}: no row`;
       default: {
-        const column = this.#below(columns.length);
+        const column = this.#dice.below(columns.length);
         const value = this.#value(cells[column]);
         replace(cells.map((cell, index) => (index === column ? value : cell)));
         return `${table}.${columns[column]}: ${JSON.stringify(value)?.slice(0, 60)}`;
@@ -168,29 +148,29 @@ export class Mutator {
     if (typeof value !== 'object' || value === null) return where;
     const members = value as Record<string, unknown>;
     const names = Object.keys(members);
-    const name = names.length === 0 ? 'x' : this.pick(names);
+    const name = names.length === 0 ? 'x' : this.#dice.pick(names);
     const member = members[name];
-    if (typeof member === 'object' && member !== null && this.#below(4) > 0) {
+    if (typeof member === 'object' && member !== null && this.#dice.below(4) > 0) {
       return this.alterJson(member, `${where}.${name}`);
     }
-    const choice = this.#below(6);
+    const choice = this.#dice.below(6);
     if (choice === 0 && !Array.isArray(value)) delete members[name];
     else if (choice === 1 && Array.isArray(value)) value.push(member ?? this.#value(null));
-    else if (choice === 1) members[this.pick(['extra', 'tables', MARKER])] = this.#value(null);
+    else if (choice === 1) members[this.#dice.pick(['extra', 'tables', MARKER])] = this.#value(null);
     else members[name] = this.#value(member);
     return `${where}.${name}: ${JSON.stringify(members[name])?.slice(0, 60)}`;
   }
 
   /** Alters the text of one line. */
   alterLine(line: string): string {
-    const at = this.#below(line.length);
-    switch (this.#below(5)) {
+    const at = this.#dice.below(line.length);
+    switch (this.#dice.below(5)) {
       case 0:
         return line.replace('{', '{"__proto__":{"table":"agents"},');
       case 1:
         return line.replace('{', `{"table":"agents","rows":[["${MARKER}"]],`);
       case 2:
-        return `${line.slice(0, at)}${this.pick(TEXTS)}${line.slice(at)}`.replaceAll('\n', ' ');
+        return `${line.slice(0, at)}${this.#dice.pick(TEXTS)}${line.slice(at)}`.replaceAll('\n', ' ');
       case 3:
         return `${'['.repeat(100_000)}${line}`;
       default:

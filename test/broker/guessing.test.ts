@@ -8,11 +8,11 @@ import { after, test } from 'node:test';
 import { Maskings } from '../../src/broker/maskings.ts';
 import type { Order } from '../../src/broker/protocol.ts';
 import { HELD_BYTES, Redactor } from '../../src/broker/redaction.ts';
-import { Dice } from '../e2e/random.ts';
+import { Dice, newSeed } from '../kit/dice.ts';
 import { scaled } from '../kit/scale.ts';
 import { bodyOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream } from './upstream.ts';
 
-const seed = Number(process.env['SEED'] ?? 20261127);
+const seed = newSeed(20261127);
 const GUESSES = scaled(800, 100_000);
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789-';
 const MAX_KNOWN = 30;

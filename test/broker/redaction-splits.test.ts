@@ -20,12 +20,12 @@ import { Redactor } from '../../src/broker/redaction.ts';
 import { responseHeaders } from '../../src/broker/response-headers.ts';
 import type { Placement } from '../../src/core/target.ts';
 import type { Masking } from '../../src/masking/masking.ts';
-import { Dice } from '../e2e/random.ts';
+import { Dice, newSeed } from '../kit/dice.ts';
 import { scaled } from '../kit/scale.ts';
 import { orderFor } from './upstream.ts';
 import { formsOf, redactAll } from './value-forms.ts';
 
-const seed = Number(process.env['SEED'] ?? 20261123);
+const seed = newSeed(20261123);
 /** Of bodies, over all forms, codings and types. */
 const SPLITS = scaled(2500, 200_000);
 /** Headers and trailers, in addition. */

@@ -56,7 +56,7 @@ async function measureAnswers(): Promise<readonly number[]> {
     const held = await Promise.all(Array.from({ length: HELD }, () => hold('one')));
     const answers = held.map(async ({ address, nonce, response, path }) => {
       // At any time between two reads of the node that waits.
-      await sleep(dice.int(200));
+      await sleep(dice.below(200));
       const answered = await on(elsewhere, ann).post(`${address}/approve`, { nonce });
       const from = performance.now();
       assert.equal(answered.status, 200, answered.text);

@@ -13,9 +13,9 @@ import { Journal } from '../e2e/client-journal.ts';
 import { Inspector, type Tally } from '../e2e/consistency-check.ts';
 import type { Target } from '../e2e/fixture.ts';
 import { Load } from '../e2e/load.ts';
-import { Dice } from '../e2e/random.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
 import type { Cluster, Node } from '../kit/cluster.ts';
+import { Dice } from '../kit/dice.ts';
 
 interface Storm {
   readonly cluster: Cluster;

@@ -1,17 +1,16 @@
 // A failover to a standby: to one that had confirmed every commit, and to one that had not.
 
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Node, startCluster } from '../kit/cluster.ts';
+import { newSeed } from '../kit/dice.ts';
 import { startPostgres } from '../kit/postgres.ts';
 import type { PostgresServer } from '../kit/postmaster.ts';
 import { startStandby } from '../kit/standby.ts';
 import { untilWell, weather } from './crash-load.ts';
 
-const { SEED } = process.env;
-const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);
+const seed = newSeed();
 
 /** SOURCE: the issue: the database's own outage, plus at most that. */
 const MOST_MS = 5000;

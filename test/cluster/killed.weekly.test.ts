@@ -1,16 +1,15 @@
 // Nodes or the database are killed under load: no acknowledged change is lost or applied twice.
 
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCluster } from '../kit/cluster.ts';
+import { newSeed } from '../kit/dice.ts';
 import { startPostgres } from '../kit/postgres.ts';
 import { scaled } from '../kit/scale.ts';
 import { weather } from './crash-load.ts';
 
-const { SEED } = process.env;
-const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);
+const seed = newSeed();
 const ROUNDS = scaled(8, 8);
 
 test(`killing nodes under load loses nothing (SEED=${seed})`, async (t) => {

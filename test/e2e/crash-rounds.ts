@@ -7,6 +7,7 @@
 import { join } from 'node:path';
 import { exportAuditKeys } from '../../src/crypto/chain.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
+import { Dice } from '../kit/dice.ts';
 import type { Scope } from '../kit/directory.ts';
 import { killWhileStarting, type ServiceProcess, startProcess } from '../kit/process.ts';
 import { vaultKeysOf } from '../kit/vault-keys.ts';
@@ -14,7 +15,6 @@ import { Journal } from './client-journal.ts';
 import { Inspector, type Tally } from './consistency-check.ts';
 import type { Target } from './fixture.ts';
 import { Load } from './load.ts';
-import { Dice } from './random.ts';
 
 /** The number of kills per run. */
 export const ROUNDS = 20;

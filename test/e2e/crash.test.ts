@@ -1,14 +1,13 @@
 /** Kills the service under load. `SEED=n` repeats a load; `npm run test:weekly` kills more often. */
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { newSeed } from '../kit/dice.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { scaled } from '../kit/scale.ts';
 import { ROUNDS, runRounds } from './crash-rounds.ts';
 
-const { SEED } = process.env;
-const seed = SEED === undefined ? randomInt(2 ** 31) : Number(SEED);
+const seed = newSeed();
 const kills = scaled(1, ROUNDS);
 
 test(`kills under load (${kills}) lose no acknowledged change and leave no partial one (SEED=${seed})`, async (t) => {

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '../kit/client.ts';
+import type { Dice } from '../kit/dice.ts';
 import type { Intent, Journal } from './client-journal.ts';
 import { DIRECTORIES, NAMES, PATHS, policyBody, READERS, type Target } from './fixture.ts';
-import type { Dice } from './random.ts';
 
 /** Pause after a rejection: immediate retries of all clients would starve other requests. */
 const REFUSED_PAUSE_MS = 20;

@@ -2,19 +2,18 @@
 // them in order. `SEED=n` repeats the moments.
 
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '../kit/client.ts';
+import { Dice, newSeed } from '../kit/dice.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { assertComplete, type LogEntry, startHttpReceiver, until } from '../kit/log-receivers.ts';
 import { startProcess } from '../kit/process.ts';
 import { scaled } from '../kit/scale.ts';
-import { Dice } from './random.ts';
 
-const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
+const seed = newSeed();
 const kills = scaled(4, 40);
 const CALLERS = 8;
 const MAX_DELAY_MS = 1500;

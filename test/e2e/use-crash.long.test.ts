@@ -2,18 +2,17 @@
 // must verify. `SEED=n` repeats the moments. SOURCE: docs/architecture.md, "How crashes are survived".
 
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startUpstream } from '../broker/upstream.ts';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
+import { Dice, newSeed } from '../kit/dice.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { type ServiceProcess, startProcess } from '../kit/process.ts';
 import { scaled } from '../kit/scale.ts';
-import { Dice } from './random.ts';
 
-const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
+const seed = newSeed();
 const kills = scaled(3, 60);
 const USERS = 6;
 /** Uses that have reached the upstream before the kill, at least. */

@@ -2,10 +2,9 @@
 // `SEED=n` repeats the choice of faults.
 
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Dice } from '../e2e/random.ts';
+import { Dice, newSeed } from '../kit/dice.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { scaled } from '../kit/scale.ts';
 import { FaultCampaign } from './fault-campaign.ts';
@@ -13,7 +12,7 @@ import { PHASES, runFaultRound } from './fault-rounds.ts';
 import { LoadedVault } from './loaded-vault.ts';
 import { wayOfFaults } from './supervised.ts';
 
-const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
+const seed = newSeed();
 const FAULTS = scaled(3, 20);
 /** The calls of each phase are counted first, which takes as long as a fault. */
 const PHASE_COUNT = scaled(2, PHASES.length);

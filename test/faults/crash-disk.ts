@@ -6,7 +6,7 @@
  */
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import type { Dice } from '../e2e/random.ts';
+import type { Dice } from '../kit/dice.ts';
 
 const SECTOR_BYTES = 512;
 

@@ -1,7 +1,7 @@
 /** Damages copies of a known vault at random, and judges what a service on each answers. */
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Dice } from '../e2e/random.ts';
+import type { Dice } from '../kit/dice.ts';
 import { damage } from './damage.ts';
 import { buildKnownVault, judge, judgeProcess, type KnownVault, type Outcome } from './known-vault.ts';
 

@@ -2,14 +2,13 @@
 // `SEED=n` repeats the damage.
 
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
-import { Dice } from '../e2e/random.ts';
+import { Dice, newSeed } from '../kit/dice.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { scaled } from '../kit/scale.ts';
 import { DamageCampaign } from './damage-campaign.ts';
 
-const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
+const seed = newSeed();
 const VAULTS = scaled(40, 200);
 
 test(`${VAULTS} damaged vaults return no wrong value and never pass as new ones (SEED=${seed})`, async (t) => {

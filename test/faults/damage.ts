@@ -1,7 +1,7 @@
 /** Random damage to one file of a vault: flipped bits, and pages that are lost, torn, swapped or overwritten. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import type { Dice } from '../e2e/random.ts';
+import type { Dice } from '../kit/dice.ts';
 
 const PAGE_BYTES = 8192;
 const SECTOR_BYTES = 512;

@@ -5,7 +5,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Tally } from '../e2e/consistency-check.ts';
-import type { Dice } from '../e2e/random.ts';
+import type { Dice } from '../kit/dice.ts';
 import { withScope } from '../kit/directory.ts';
 import { PHASES, type Phase, type Round, runFaultRound } from './fault-rounds.ts';
 import { LoadedVault } from './loaded-vault.ts';

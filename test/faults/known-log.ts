@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import type { AuditEntry } from '../../src/core/audit.ts';
-import { Dice } from '../e2e/random.ts';
+import { Dice } from '../kit/dice.ts';
 import { type Scope, temporaryDirectory, withScope } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
 import { LoadedVault, targetOf } from './loaded-vault.ts';

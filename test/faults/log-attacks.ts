@@ -3,7 +3,7 @@
  * must find it. Each runs as SQL against a copy of the vault, whose tables `audit_entries` and `audit_head` are then
  * restored. Columns are named, and rows are copied whole, so that the attacks do not depend on the formats.
  */
-import type { Dice } from '../e2e/random.ts';
+import type { Dice } from '../kit/dice.ts';
 
 /** A log to attack. Schema `own` holds its original tables, `fork` those of a longer copy that went on differently. */
 export interface AttackedLog {

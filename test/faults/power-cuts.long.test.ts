@@ -2,15 +2,14 @@
 // recording. That of the store alone, which needs no recording, is test/sqlite/power-cut.long.test.ts.
 
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Dice } from '../e2e/random.ts';
+import { Dice, newSeed } from '../kit/dice.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { scaled } from '../kit/scale.ts';
 import { type CutTally, cutPower, recordRun } from './power-cuts.ts';
 
-const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
+const seed = newSeed();
 const CUTS = scaled(6, 40);
 const LOAD_MS = 300;
 

@@ -7,7 +7,7 @@ import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Call } from '../e2e/client-journal.ts';
-import type { Dice } from '../e2e/random.ts';
+import type { Dice } from '../kit/dice.ts';
 import { withScope } from '../kit/directory.ts';
 import { readToken } from '../kit/process.ts';
 import { type Recording, readRecording, readSnapshots } from './crash-disk.ts';

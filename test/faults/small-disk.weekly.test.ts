@@ -1,11 +1,11 @@
 // Free space from 0 to 100 KiB, and around what a start needs, at startup and under a running server. `SEED=n`
 // repeats the offset of the steps.
 
-import { randomInt } from 'node:crypto';
 import { test } from 'node:test';
+import { newSeed } from '../kit/dice.ts';
 import { type SweepRequest, sweep } from './small-disk.ts';
 
-const seed = Number(process.env['SEED'] ?? randomInt(2 ** 31));
+const seed = newSeed();
 const STEP_KIB = 8;
 const LARGEST_KIB = 100;
 const AROUND_THE_NEED_KIB = [1010, 1030, 1050, 1100, 1200, 1400, 1800];

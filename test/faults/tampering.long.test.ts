@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { Dice } from '../e2e/random.ts';
+import { Dice } from '../kit/dice.ts';
 import { scaled } from '../kit/scale.ts';
 import { openAttackedVault } from './attacked-vault.ts';
 import { flipEveryBit } from './bit-flips.ts';

@@ -32,7 +32,7 @@ function oddJson(dice: Dice, fields: Readonly<Record<string, unknown>>): string 
   return dice.pick([
     text.replace('{', '{"__proto__":{"status":200},"constructor":{"prototype":{}},'),
     JSON.stringify(odd()),
-    text.slice(0, dice.int(text.length)),
+    text.slice(0, dice.below(text.length)),
     `${'['.repeat(20_000)}`,
     '',
   ]);

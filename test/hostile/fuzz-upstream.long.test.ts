@@ -112,7 +112,7 @@ async function startScene(scope: Scope): Promise<Scene> {
           asked += 1;
           const path = given.pick(['-/v1', '-2/v1']);
           if (given.chance(0.1)) await ask(path, { headers: { ...upgrade, ...nonce }, agent: false });
-          else if (given.chance(0.3)) await ask(path, { method: 'POST' }, 'x'.repeat(given.int(40_000)));
+          else if (given.chance(0.3)) await ask(path, { method: 'POST' }, 'x'.repeat(given.below(40_000)));
           else await ask(path, { method: given.pick(['GET', 'GET', 'HEAD', 'DELETE']) });
         }
       };

@@ -172,7 +172,7 @@ function randomRequest(dice: Dice, token: string | undefined): Buffer {
 }
 
 function randomScript(dice: Dice, token: string | undefined): { script: Script; exchanges: number } {
-  const exchanges = dice.chance(0.6) ? 1 : 2 + dice.int(6);
+  const exchanges = dice.chance(0.6) ? 1 : 2 + dice.below(6);
   const bytes = Buffer.concat(Array.from({ length: exchanges }, () => randomRequest(dice, token)));
   return { script: cut(dice, bytes), exchanges };
 }

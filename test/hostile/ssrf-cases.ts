@@ -2,7 +2,7 @@
  * Generates requests that try to reach another server than the target, or more of it than one request: by the URL, the
  * target's own origin, redirects, headers and bodies. A seed repeats them.
  */
-import type { Dice } from '../e2e/random.ts';
+import type { Dice } from '../kit/dice.ts';
 import { words } from './fixture.ts';
 
 /** The servers of a run: the target, and the canary that nothing may reach. */

@@ -7,13 +7,13 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { after, test } from 'node:test';
 import type { Address } from '../../src/broker/connections.ts';
 import { orderFor, startEngine, startUpstream } from '../broker/upstream.ts';
-import { Dice } from '../e2e/random.ts';
+import { Dice, newSeed } from '../kit/dice.ts';
 import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
 import { sendByBaseUrl, type UseCall } from './doors.ts';
 import { type Case, CLASSES, type Places } from './ssrf-cases.ts';
 
-const seed = Number(process.env['SEED'] ?? 20261123);
+const seed = newSeed(20261123);
 /** Of each of nine classes; at the base URL as many again of eight of them. */
 const CASES = scaled(20, 1112);
 const AT_ONCE = 8;

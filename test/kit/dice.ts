@@ -1,51 +1,66 @@
-/** Seeded random choices. A test prints its seed, and `SEED=n` repeats them. */
+/** Seeded random choices. A seed repeats the choices and not the interleaving of what they start. */
 import { randomInt } from 'node:crypto';
 
-export function newSeed(): number {
+/** A test prints its seed, and `SEED=n` repeats it. */
+export function newSeed(byDefault = randomInt(2 ** 31)): number {
   const { SEED } = process.env;
-  return SEED === undefined ? randomInt(2 ** 31) : Number(SEED);
+  return SEED === undefined ? byDefault : Number(SEED);
 }
 
 export class Dice {
   #state: number;
 
   constructor(seed: number) {
-    this.#state = seed;
+    this.#state = seed >>> 0;
   }
 
-  /** Returns an integer from 0 to `below - 1`. SOURCE: mulberry32. */
-  int(below: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
+  /** 0 ≤ number < 1. SOURCE: mulberry32, public domain. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** A whole number, 0 ≤ number < `bound`. */
+  below(bound: number): number {
+    return Math.floor(this.next() * bound);
   }
 
   chance(probability: number): boolean {
-    return this.int(1_000_000) < probability * 1_000_000;
+    return this.next() < probability;
   }
 
-  pick<T>(choices: readonly [T, ...T[]]): T {
-    return choices[this.int(choices.length)] ?? choices[0];
+  pick<T>(items: readonly T[]): T {
+    const item = items[this.below(items.length)];
+    if (item === undefined && items.length === 0) throw new Error('there is nothing to pick from');
+    return item as T;
   }
 
   bytes(maxLength: number): Buffer {
-    return Buffer.from(Array.from({ length: this.int(maxLength + 1) }, () => this.int(256)));
+    return Buffer.from(Array.from({ length: this.below(maxLength + 1) }, () => this.below(256)));
   }
 
   /** Text of the length, or shorter, that may be part of a header. */
   text(maxLength: number): string {
-    return Array.from({ length: this.int(maxLength + 1) }, () => String.fromCharCode(0x20 + this.int(0x5f))).join('');
+    return Array.from({ length: this.below(maxLength + 1) }, () => String.fromCharCode(0x20 + this.below(0x5f))).join(
+      '',
+    );
   }
 
-  /** The bytes in pieces, cut anywhere. */
+  /** The bytes in pieces, divided anywhere. */
   split(bytes: Buffer): Buffer[] {
     const pieces: Buffer[] = [];
     for (let at = 0; at < bytes.length; ) {
-      const end = this.chance(0.7) ? bytes.length : at + 1 + this.int(bytes.length - at);
+      const end = this.chance(0.7) ? bytes.length : at + 1 + this.below(bytes.length - at);
       pieces.push(bytes.subarray(at, end));
       at = end;
     }
     return pieces;
+  }
+
+  /** Another one, so that clients side by side do not change each other's choices. */
+  fork(): Dice {
+    return new Dice(this.below(2 ** 32));
   }
 }

@@ -108,7 +108,7 @@ function header(dice: Dice): string {
 /** Lines with a few odd ones at random places. */
 export function withOddHeaders(dice: Dice, lines: readonly string[]): string[] {
   const all = [...lines];
-  for (let count = dice.int(4); count > 0; count--) all.splice(dice.int(all.length + 1), 0, header(dice));
+  for (let count = dice.below(4); count > 0; count--) all.splice(dice.below(all.length + 1), 0, header(dice));
   return all;
 }
 
@@ -125,11 +125,11 @@ function chunked(dice: Dice, body: Buffer): Buffer {
 
 /** A body and the lines that frame it, usually as they should. */
 export function framed(dice: Dice, body: Buffer): { lines: string[]; bytes: Buffer } {
-  switch (dice.int(8)) {
+  switch (dice.below(8)) {
     case 0:
       return { lines: [], bytes: body };
     case 1:
-      return { lines: [`Content-Length: ${body.length + dice.int(20) - 10}`], bytes: body };
+      return { lines: [`Content-Length: ${body.length + dice.below(20) - 10}`], bytes: body };
     case 2:
     case 3:
       return { lines: ['Transfer-Encoding: chunked'], bytes: chunked(dice, body) };
@@ -179,14 +179,14 @@ function coded(dice: Dice, body: Buffer): { lines: string[]; body: Buffer } {
   ]);
   const whole = dice.chance(0.02) ? Buffer.alloc(4_000_000) : body;
   const bytes = encode(whole);
-  return { lines: [`Content-Encoding: ${name}`], body: dice.chance(0.3) ? bytes.subarray(0, dice.int(20)) : bytes };
+  return { lines: [`Content-Encoding: ${name}`], body: dice.chance(0.3) ? bytes.subarray(0, dice.below(20)) : bytes };
 }
 
 /** What a peer of any kind may answer with; `body` is what a well-behaved one would send. */
 export function randomResponse(dice: Dice, body: string): Script {
   if (dice.chance(0.05)) return { pieces: [dice.bytes(200)], end: dice.pick(['reset', 'end', 'destroy']) };
   const parts: Buffer[] = [];
-  for (let count = dice.chance(0.1) ? 1 + dice.int(20) : 0; count > 0; count--) {
+  for (let count = dice.chance(0.1) ? 1 + dice.below(20) : 0; count > 0; count--) {
     const status = dice.pick(['100 Continue', '103 Early Hints', '102 Processing']);
     parts.push(Buffer.from(`${[`HTTP/1.1 ${status}`, ...withOddHeaders(dice, [])].join('\r\n')}\r\n\r\n`, 'latin1'));
   }
@@ -204,7 +204,7 @@ export function randomResponse(dice: Dice, body: string): Script {
 /** Usually whole; sometimes it stops at any byte. */
 export function cut(dice: Dice, bytes: Buffer): Script {
   const isCut = dice.chance(0.25);
-  const sent = isCut ? bytes.subarray(0, dice.int(bytes.length + 1)) : bytes;
+  const sent = isCut ? bytes.subarray(0, dice.below(bytes.length + 1)) : bytes;
   return {
     pieces: dice.split(sent),
     end: dice.pick(['reset', 'end', 'destroy', ...(isCut ? [] : (['end'] as const))]),

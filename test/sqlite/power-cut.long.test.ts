@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { aCredential, aLease, anEntry, headAt, KEY_CHECK, KEYS, leased, stored, T0 } from '../contract/rows.ts';
-import { Dice } from '../e2e/random.ts';
+import { Dice, newSeed } from '../kit/dice.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { scaled } from '../kit/scale.ts';
 
@@ -135,7 +135,7 @@ async function assertNothingIsLost(t: TestContext, { database, wal, toldSeq }: I
 }
 
 function newDice(t: TestContext): Dice {
-  const seed = Number(process.env['SEED'] ?? Date.now() % 1e6);
+  const seed = newSeed();
   t.diagnostic(`SEED=${seed}`);
   return new Dice(seed);
 }
