@@ -116,10 +116,7 @@ test('CSV of Bitwarden: folders and custom fields', async () => {
 });
 
 test("1Password's zip is refused with a hint at its CSV, by its name and by its bytes", () => {
-  for (const [bytes, name] of [
-    ['PK\u0003\u0004', 'data'],
-    ['', 'x.1PUX'],
-  ] as const) {
+  for (const [name, bytes] of Object.entries({ data: 'PK\u0003\u0004', 'x.1PUX': '' })) {
     const refused = { name: 'UsageError', message: `${name}: zip files, such as the .1pux of 1Password, are not read` };
     assert.throws(() => formatOf(Buffer.from(bytes), name), refused);
   }
