@@ -24,7 +24,7 @@ import { GROUPS } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
 const MAX_WIDTH = 100;
-const DESCRIPTION = `Leasehold: a credential vault for AI agents. Credentials are held by lease, never owned.
+const DESCRIPTION = `Leasehold: a credential vault for AI agents. Agents use credentials through short-lived leases.
 
 Run leasehold COMMAND --help for details. On the machine of the server the address and token are found automatically; \
 leasehold doctor shows their sources.`;

@@ -38,7 +38,7 @@ export function readConfiguration(
 ): Configuration | null {
   const given = new Map<string, string[]>();
   const server = newCommander(SERVER_COMMAND, { columns: HELP_COLUMNS, write })
-    .description('Leasehold: a credential vault for AI agents. Credentials are held by lease, never owned.')
+    .description('Leasehold: a credential vault for AI agents. Agents use credentials through short-lived leases.')
     .usage('[FLAG …]')
     .helpOption('-h, --help', HELP.help)
     .allowExcessArguments(false)

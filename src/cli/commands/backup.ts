@@ -28,8 +28,8 @@ const FLAGS = {
 export const backup: Command = defineCommand({
   name: 'backup',
   about: [
-    'The backup has everything in the vault as of one moment. It is encrypted here, with age, to recipients or with a passphrase, and read again before the file gets its name. Values in it stay sealed, so it is useless without the root key, which is not in it: keep a copy of the root key in another place.',
-    'If FILE is a directory, the file gets a name with the id of the vault, the time and the last entry. leasehold restore restores it, into either database.',
+    'The backup contains everything in the vault as of one moment. It is encrypted here, with age, to recipients or with a passphrase, and read again before the file receives its name. Values in it stay encrypted, so it is useless without the root key, which it does not contain: keep a copy of the root key in another place.',
+    'If FILE is a directory, the file receives a name with the id of the vault, the time and the last entry. leasehold restore restores it, into either database.',
   ],
   arguments: [{ name: 'FILE', help: 'a new file, or a directory', count: 'one' }],
   flags: FLAGS,

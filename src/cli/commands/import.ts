@@ -15,10 +15,10 @@ const MAX_SOURCE_MIB = 64;
 export const importCommand = defineCommand({
   name: 'import',
   about: [
-    'Shows the plan and asks for confirmation. An existing credential gets a new version; nothing is overwritten. The source is not changed.',
-    'A key that the catalogue recognises by its form gets the targets of its service, so that agents can use it without its value. Of a .env file only values that look like secrets are stored; --all stores every value.',
+    'Shows the plan and asks for confirmation. An existing credential receives a new version; nothing is overwritten. The source is not changed.',
+    'A key that the catalogue recognises by its form receives the targets of its service, so that agents can use it without its value. Of a .env file only values that look like secrets are stored; --all stores every value.',
     'With --rewrite, the stored values of a .env file are replaced by references, which leasehold run --env-file understands: leasehold://path?use for a key with a service, leasehold://path for a value that is retrieved. The file is replaced atomically.',
-    'Names become paths: accents are removed, and each run of characters that a path cannot contain becomes one -. Two values that would get the same path are both skipped and reported.',
+    'Names become paths: accents are removed, and each run of characters that a path cannot contain becomes one -. Two values with the same path are both skipped and reported.',
     'The exit code is 2 if a value could not be stored or the source failed, and 3 if a value was skipped or its service could not be set.',
   ],
   arguments: [

@@ -17,7 +17,7 @@ const add = defineCommand({
   name: 'key slot add',
   about: [
     'Any one slot opens the vault, and losing the others is harmless. The kinds file, systemd, transit and aws-kms open it at a start without a person; passphrase and shamir need leasehold unlock.',
-    'This command computes the secret of a passphrase, or makes the shares, on this machine; the server gets only a public key. Each share is printed once.',
+    'This command computes the secret of a passphrase, or makes the shares, on this machine; the server receives only a public key. Each share is printed once.',
   ],
   arguments: [{ name: 'NAME', help: 'name of the new slot: letters, digits, . _ and -', count: 'one' }],
   flags: {

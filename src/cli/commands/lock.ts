@@ -31,7 +31,7 @@ const lock = defineCommand({
 const unlock = defineCommand({
   name: 'unlock',
   about: [
-    'Works over a Unix socket or from the machine of the server only. The passphrase stays on this machine; the server gets the secret that follows from it. It goes to the server of the data directory, which proves itself first, or to the address that you name; never to the default address. Shares are given one at a time, by any of their holders, within ten minutes of each other.',
+    'Works over a Unix socket or from the machine of the server only. The passphrase stays on this machine; the server receives the secret that follows from it. It goes to the server of the data directory, which proves itself first, or to the address that you name; never to the default address. Shares are given one at a time, by any of their holders, within ten minutes of each other.',
   ],
   flags: {
     slot: text('NAME', 'key slot to open (default: the only one)'),

@@ -25,7 +25,7 @@ export const explain = defineCommand({
   name: 'policy explain',
   about: [
     'Shows the policies considered, the first test that each failed (principal, action, then pattern), the deciding policy, the nearest pattern, and a command that would grant exactly this access. Nothing is retrieved or recorded.',
-    'An agent can ask only about itself, and gets only the reason. The exit code is 0 for either decision; in scripts, use --field allowed or policy test.',
+    'An agent can ask only about itself, and receives only the reason. The exit code is 0 for either decision; in scripts, use --field allowed or policy test.',
   ],
   arguments: [
     { name: 'AGENT', help: 'name of the agent; it need not be registered', count: 'one' },
