@@ -50,9 +50,7 @@ export const AuditQuery = StrictObject({
 
 export const VerifyQuery = StrictObject({
   state: Type.Optional(StringEnum(['true', 'false'], { description: 'Also check every row against the log.' })),
-  values: Type.Optional(
-    StringEnum(['true', 'false'], { description: 'Also open every sealed value; implies `state`.' }),
-  ),
+  values: Type.Optional(StringEnum(['true', 'false'], { description: 'Also decrypt every value; implies `state`.' })),
 });
 
 export const ConsistencyQuery = StrictObject({

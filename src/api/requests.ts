@@ -107,7 +107,7 @@ export const AgentRotation = StrictObject({
     Type.Integer({
       minimum: 0,
       maximum: MAX_GRACE_SECONDS,
-      description: 'For how long logins with the former key succeed; 300 by default.',
+      description: 'For how long logins with the previous key succeed; 300 by default.',
     }),
   ),
 });

@@ -144,7 +144,7 @@ export class Leasehold {
   }
 
   /**
-   * Everything in the vault as of one moment, as newline-delimited JSON; values stay sealed. Only for the
+   * Everything in the vault as of one moment, as newline-delimited JSON; values stay encrypted. Only for the
    * administrator. A stream without its last record, `end`, is incomplete.
    */
   async backup({ signal }: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {

@@ -120,7 +120,7 @@ const addDataKey = (key: Secret, createdAt: number): Change => ({
 
 /** The service's own rotation, before a data key has sealed too many values. */
 export function replaceUsedDataKey(key: Secret): Operation<null> {
-  return byService('key.rotate', 'key:data', 'the key has sealed many values', (now) => ({
+  return byService('key.rotate', 'key:data', 'the key has encrypted many values', (now) => ({
     kind: 'addDataKey',
     key,
     createdAt: now,
@@ -128,7 +128,7 @@ export function replaceUsedDataKey(key: Secret): Operation<null> {
 }
 
 export function retireDataKey(id: string): Operation<null> {
-  return byService('key.retire', `key:data:${id}`, 'no value is sealed under it', () => ({
+  return byService('key.retire', `key:data:${id}`, 'no value is encrypted under it', () => ({
     kind: 'removeDataKey',
     id,
   }));

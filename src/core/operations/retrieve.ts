@@ -77,7 +77,7 @@ export function decryptVersion<R>(
     onFailure: () =>
       rejected(
         'INTEGRITY_FAILURE',
-        'The stored value does not authenticate: it was altered, or sealed under another key.',
+        'The stored value does not authenticate: it was altered, or encrypted under another key.',
         entry('error', { policyName, reason: 'the stored value does not authenticate' }),
       ),
     ...(reject === null ? {} : { reject }),

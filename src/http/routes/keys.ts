@@ -78,7 +78,7 @@ export const keyRoutes: readonly Route[] = [
     id: 'rotateKey',
     method: 'POST',
     path: '/api/v1/key/rotate',
-    summary: 'Replace the key that seals values, the root key, or the key of the audit log.',
+    summary: 'Replace the key that encrypts values, the root key, or the key of the audit log.',
     adminEvent: 'key.rotate',
     body: RotateKeyRequest,
     data: RotatedKey,
