@@ -32,6 +32,11 @@ export interface UpstreamResponse {
 }
 
 const MAX_HEAD_BYTES = 64 * 1024;
+/**
+ * More headers or trailers of one response are an error. WHY: Node drops those beyond its own limit, and then no check
+ * sees them, such as a coding in which a value would not be found.
+ */
+const MAX_HEADERS = 1000;
 /** Interim responses to one request. WHY: nothing slows their sender down, and parsing them delays other requests. */
 const MAX_INTERIM_RESPONSES = 100;
 /** How long a head waits for the start of the body, with which it shares a packet. */
@@ -66,6 +71,7 @@ export class UpstreamRequest {
       order.scheme === 'https'
         ? https.request({ ...options, ...limits, ...named, servername })
         : http.request({ ...options, ...limits, ...named });
+    this.#request.maxHeadersCount = MAX_HEADERS + 1;
     this.#timer = this.#startTimer(timeouts.connectMs);
     this.#response.promise.catch(() => undefined);
     this.#closed.promise.catch(() => undefined);
@@ -213,8 +219,9 @@ export class UpstreamRequest {
 
   #answer(response: IncomingMessage, body: Readable): void {
     const status = response.statusCode ?? 0;
-    // Node's parser accepts 000 to 099.
-    if (status < 100) throw new UpstreamError('protocol');
+    // Node's parser accepts 000 to 099, and 101 without the header of an upgrade, which the caller did not ask for.
+    const isHandshake = status === 101 && this.#upgraded !== null;
+    if (status < 200 && !isHandshake) throw new UpstreamError('protocol');
     const coding = response.headers['transfer-encoding'];
     // WHY: Node passes bytes of another transfer coding on, in which nothing would be redacted.
     if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') {
@@ -234,7 +241,9 @@ export class UpstreamRequest {
   }
 }
 
+/** @throws UpstreamError for more than the limit */
 function toPairs(raw: readonly string[]): HeaderPairs {
+  if (raw.length > 2 * MAX_HEADERS) throw new UpstreamError('protocol');
   return Array.from({ length: raw.length / 2 }, (_, at) => [raw[2 * at] ?? '', raw[2 * at + 1] ?? ''] as const);
 }
 

@@ -54,6 +54,34 @@ test('a status below 100 is the fault of the upstream', async (t) => {
   }
 });
 
+test('a head that switches the protocol is the fault of the upstream, and so is one without Upgrade', async (t) => {
+  const answer = 'HTTP/1.1 101 Switching Protocols\r\n\r\n\x81\x02ok';
+  const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(answer, 'latin1')], end: 'stay' }));
+  for (const isUpgrade of [false, true]) {
+    assert.equal(await failureOf(broker.use(orderFor({ port, caPem: null }, { isUpgrade }), null)), 'protocol');
+  }
+});
+
+test('no header or trailer escapes the checks because others precede it', async (t) => {
+  const compressed = gzipSync('a body');
+  const few = 'a: b\r\n'.repeat(998);
+  const many = 'a: b\r\n'.repeat(1000);
+  const start = async (head: string, body: Uint8Array) => {
+    const pieces = [Buffer.from(`HTTP/1.1 200 OK\r\n${head}\r\n`), Buffer.from(body)];
+    const { port } = await startHostilePeer(t, () => ({ pieces, end: 'stay' }));
+    return broker.use(orderFor({ port, caPem: null }), null);
+  };
+  const coding = `Content-Encoding: gzip\r\nContent-Length: ${compressed.length}\r\n`;
+  const decoded = await start(few + coding, compressed);
+  assert.equal((await headOf(decoded)).status, 200);
+  assert.equal(String(await bodyOf(decoded)), 'a body');
+  assert.equal(await failureOf(await start(many + coding, compressed)), 'protocol');
+  const cut = await start('Transfer-Encoding: chunked\r\n', Buffer.from(`2\r\nok\r\n0\r\n${many}x: y\r\n\r\n`));
+  await headOf(cut);
+  cut.body.resume().on('error', () => undefined);
+  assert.equal((await cut.result).ended, 'upstream');
+});
+
 test('a response to HEAD names no trailers, which the server could not send', async (t) => {
   const answer = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-end\r\n\r\n';
   const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(answer)], end: 'stay' }));
