@@ -3,7 +3,7 @@
  * bug.
  */
 import { ERROR_STATUS } from '../api/errors.ts';
-import { ApiError } from '../core/errors.ts';
+import { ApiError, invalidRequest } from '../core/errors.ts';
 import { storageUnavailable } from '../vault/vault.ts';
 
 export function toErrorResponse(error: ApiError) {
@@ -35,10 +35,16 @@ export function compressedBody(): ApiError {
   return new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: send the body without compression.');
 }
 
+export function undecodableTarget(): ApiError {
+  return invalidRequest('target', 'must contain % only before two hexadecimal digits, and decode to UTF-8');
+}
+
 export function toApiError(error: unknown): ApiError | null {
   if (error instanceof ApiError) return error;
   const unavailable = storageUnavailable(error);
   if (unavailable !== null) return unavailable;
+  // The router decodes a target before the first check of it.
+  if (error instanceof Error && 'code' in error && error.code === 'FST_ERR_BAD_URL') return undecodableTarget();
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
   if (status === 413) return defaultError('PAYLOAD_TOO_LARGE');
   if (status === 415) return defaultError('UNSUPPORTED_MEDIA_TYPE');

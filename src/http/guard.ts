@@ -7,7 +7,7 @@ import { isIP } from 'node:net';
 import type { FastifyContextConfig } from 'fastify';
 import { BASE_URL_PREFIX } from '../core/base-url.ts';
 import { ApiError, invalidRequest } from '../core/errors.ts';
-import { defaultError } from './errors.ts';
+import { defaultError, undecodableTarget } from './errors.ts';
 import type { HttpParts } from './http-server.ts';
 
 const MAX_TARGET_LENGTH = 8192;
@@ -50,7 +50,7 @@ function checkTarget(target: string): void {
   try {
     decodeURIComponent(target);
   } catch {
-    throw invalidRequest('target', 'must contain % only before two hexadecimal digits, and decode to UTF-8');
+    throw undecodableTarget();
   }
 }
 
