@@ -121,7 +121,7 @@ export function startSweeping(
       while (!isStopped && !(await store.sweep(clock.now(), SWEEP_ROWS)).isDone) await sleep(SWEEP_PAUSE_MS);
     } catch (error) {
       if (error instanceof StoreError && error.kind === 'fatal') onStorageFailure(error);
-      else log.error('sweeping failed; the server retries', error);
+      else logFailure(log.error, 'sweeping failed; the server retries', error);
     }
   };
   const begin = (): void => {
@@ -154,7 +154,7 @@ export function startStateCheck(checker: StateChecker, log: ServiceLog): Backgro
     },
     (error: unknown) => {
       if (stopping.signal.aborted) return;
-      logFailure((line, cause) => log.error(line, cause), 'the state could not be checked', error);
+      logFailure(log.error, 'the state could not be checked', error);
     },
   );
   return {

@@ -24,7 +24,7 @@ import type { Configuration } from './configuration.ts';
 import { withConnectionName } from './database-option.ts';
 import { isLoopback } from './hosts.ts';
 import { listen } from './listen.ts';
-import type { ServiceLog } from './log.ts';
+import { logFailure, oncePerSecond, type ServiceLog } from './log.ts';
 import { metricsPage } from './monitoring.ts';
 import type { Locked } from './open-keys.ts';
 import { openVault, prepareDataDir } from './open-vault.ts';
@@ -52,7 +52,6 @@ export const SERVICE_TIMEOUTS: ServiceTimeouts = {
   stopMs: 10_000,
   approvalHoldMs: APPROVAL_HOLD_MS,
 };
-const SAME_LINE_MS = 1000;
 
 /**
  * Starts the service. `onStorageFailure` is called when the process must end because the storage failed; tests replace
@@ -78,7 +77,7 @@ export async function startService(
   const files = new ServiceFiles(configuration.dataDir);
   let listening: string | null = null;
   let ownPorts: readonly number[] = [];
-  const logOften = rateLimited(log);
+  const logOften = oncePerSecond(log.error);
   let adminToken: AdminToken | null = null;
   const chooseToken = (): AdminToken => {
     const { tokenFile } = dataDirPaths(configuration.dataDir);
@@ -171,7 +170,7 @@ export async function startService(
         files.remove();
       } catch (error) {
         // WHY only logged: commands check the lock and demand the proof before they trust the files.
-        log.error('the files for commands on this machine could not be removed', error);
+        logFailure(log.error, 'the files for commands on this machine could not be removed', error);
       }
       const cut = setTimeout(() => {
         // WHY: the server no longer knows the connections of WebSockets.
@@ -188,7 +187,7 @@ export async function startService(
       try {
         await gate.running?.close(true);
       } catch (error) {
-        log.error('the stop could not be recorded', error);
+        logFailure(log.error, 'the stop could not be recorded', error);
         throw error;
       } finally {
         await kept.disposeAsync();
@@ -206,17 +205,6 @@ function lockedWarning({ slots, problems }: Locked): string {
   const attended = slots.filter(({ kind }) => isAttended(kind));
   const names = attended.map(({ name }) => name).join(', ');
   return ['The vault is locked.', ...problems, `Run leasehold unlock; these slots open it: ${names}.`].join(' ');
-}
-
-/** Logs a repeated line at most once a second. */
-function rateLimited(log: ServiceLog): ServiceLog['error'] {
-  let last = { line: '', at: 0 };
-  return (line, error) => {
-    const now = performance.now();
-    if (line === last.line && now - last.at < SAME_LINE_MS) return;
-    last = { line, at: now };
-    log.error(line, error);
-  };
 }
 
 function readTls(files: Configuration['tls']) {

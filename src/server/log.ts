@@ -15,6 +15,7 @@ export interface ServiceLog extends RequestLog {
 }
 
 const MAX_LINES_PER_SECOND = 50;
+const SAME_LINE_MS = 1000;
 
 export function createLog(level: LogLevel): ServiceLog {
   const log = pino(
@@ -57,6 +58,18 @@ export function logFailure(logError: ServiceLog['error'], line: string, error: u
   // The message of a system error names the file, as the line does.
   else if (error instanceof Error && 'syscall' in error) logError(`${line}${errnoSuffix(error)}`);
   else logError(line, error);
+}
+
+/** Logs failures as `logFailure` does, and repetitions of a line at most once a second. */
+export function oncePerSecond(logError: ServiceLog['error']): ServiceLog['error'] {
+  let last = { line: '', at: 0 };
+  return (line, error) => {
+    const now = performance.now();
+    if (line === last.line && now - last.at < SAME_LINE_MS) return;
+    last = { line, at: now };
+    if (error === undefined) logError(line);
+    else logFailure(logError, line, error);
+  };
 }
 
 /** Returns whether another line may be written in this second. */

@@ -99,7 +99,7 @@ export class RunningVault {
         this.#batchError = error;
         // The start fails with this error, in one line.
         if (this.#isStarting) return;
-        logOften(`a batch could not be committed${error instanceof StoreError ? `: ${error.message}` : ''}`, error);
+        logOften('a batch could not be committed', error);
       },
     });
     this.#approvalEvents = new ApprovalEvents(() => clock.now());

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { startClock } from '../../src/ledger/clock.ts';
 import { startSweeping } from '../../src/server/background-tasks.ts';
-import { createLog } from '../../src/server/log.ts';
+import { createLog, oncePerSecond, type ServiceLog } from '../../src/server/log.ts';
+import { StoreError } from '../../src/store/errors.ts';
 import type { SweepResult } from '../../src/store/store.ts';
 import { aLease, commit, KEYS, leased, T0 } from '../contract/rows.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
@@ -15,7 +16,12 @@ const HEAD = { seq: 0, hmac: 'h', mac: 'm', epoch: 0, tree: '', control: '' };
 const DAY_MS = 24 * 3600 * 1000;
 
 /** Sweeps on a store in a later month, `before` each step. */
-async function sweepOn(t: TestContext, before: (steps: number) => unknown, leases = 0) {
+async function sweepOn(
+  t: TestContext,
+  before: (steps: number) => unknown,
+  leases = 0,
+  log: ServiceLog = createLog('silent'),
+) {
   const directory = temporaryDirectory(t);
   const store = await openStore(directory);
   t.after(() => store.close());
@@ -34,7 +40,6 @@ async function sweepOn(t: TestContext, before: (steps: number) => unknown, lease
       return swept;
     },
   });
-  const log = createLog('silent');
   const sweeping = startSweeping(watched, startClock(T0 + 30 * DAY_MS), log, (failure) => assert.fail(failure), 1);
   return { steps, sweeping };
 }
@@ -78,4 +83,27 @@ test('a backlog is deleted in steps, with other work between them', async (t) =>
     between.every((part) => part.includes('other work')),
     order.join(),
   );
+});
+
+test('an outage of the storage is logged in one line with the reason, and not as a bug', async (t) => {
+  const outage = new StoreError('unavailable', 'PostgreSQL: the connection was lost');
+  const lines: unknown[][] = [];
+  const log: ServiceLog = { ...createLog('silent'), error: (...line) => void lines.push(line) };
+  const fail = (): never => {
+    throw outage;
+  };
+  const { sweeping } = await sweepOn(t, fail, 0, log);
+  await until(() => lines.length > 0, 'a line');
+  await sweeping.stop();
+  assert.deepEqual(lines[0], ['sweeping failed; the server retries: PostgreSQL: the connection was lost']);
+  lines.length = 0;
+  const logOften = oncePerSecond(log.error);
+  const bug = new TypeError('a bug');
+  logOften('a batch could not be committed', outage);
+  logOften('a batch could not be committed', outage);
+  logOften('approvals could not be read', bug);
+  assert.deepEqual(lines, [
+    ['a batch could not be committed: PostgreSQL: the connection was lost'],
+    ['approvals could not be read', bug],
+  ]);
 });
