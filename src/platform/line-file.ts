@@ -2,8 +2,9 @@
  * Appends lines to a file and syncs them. A file that was renamed or removed by a rotation is left, and a new one is
  * created at the path.
  */
-import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
+import { StartupError } from './errors.ts';
 
 const MODE = 0o600;
 const NEW_LINE = 0x0a;
@@ -62,6 +63,20 @@ export class LineFile {
     const [opened, there] = await Promise.all([this.#file.stat(), stat(this.path).catch(() => null)]);
     if (there === null || there.ino !== opened.ino || there.dev !== opened.dev) await this.#close();
   }
+}
+
+/**
+ * Rejects pipes, devices and directories, and accepts links to files, and a path without a file. WHY: opening a pipe
+ * waits for its other end, and none of them has an end that a restart can read. @throws StartupError
+ */
+export function assertLineFile(path: string): void {
+  let isOther = false;
+  try {
+    isOther = statSync(path, { throwIfNoEntry: false })?.isFile() === false;
+  } catch {
+    // The code that opens the file reports the error.
+  }
+  if (isOther) throw new StartupError(`${path} must be a regular file, and not a pipe, a device or a directory.`);
 }
 
 /** The end of a file as text, of at most that many bytes. @throws an error with an errno */

@@ -5,7 +5,7 @@
 import { checkpointSigner, type LogCheckpoint, openCheckpoint, parseCheckpoint } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { errnoSuffix, StartupError } from '../platform/errors.ts';
-import { LineFile, readEnd } from '../platform/line-file.ts';
+import { assertLineFile, LineFile, readEnd } from '../platform/line-file.ts';
 import { dataDirPaths } from '../platform/paths.ts';
 import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts';
 import type { SignedCheckpoint } from '../vault/checkpoints.ts';
@@ -75,6 +75,7 @@ export class CheckpointFile {
   /** The last lines of the file, without a part of a line at its end, which a crash leaves. */
   #readLines(): string[] {
     if (this.isOwn && !checkPrivateFile(this.path)) return [];
+    assertLineFile(this.path);
     try {
       const { text, isWhole } = readEnd(this.path, MAX_READ_BYTES);
       return text.split('\n').slice(isWhole ? 0 : 1, -1);

@@ -2,7 +2,7 @@
 import type { AuditEntry } from '../../core/audit.ts';
 import { hasCertificates } from '../../crypto/primitives.ts';
 import { errnoSuffix, StartupError } from '../../platform/errors.ts';
-import { LineFile } from '../../platform/line-file.ts';
+import { assertLineFile, LineFile } from '../../platform/line-file.ts';
 import type { StreamFiles, StreamOption } from '../receiver-options.ts';
 import {
   failureOf,
@@ -25,6 +25,7 @@ export function startStreams(
   const key = secretFile === null ? null : readWebhookKey(secretFile, warn);
   const token = tokenFile === null ? null : readBearerToken(tokenFile, warn);
   const ca = caFile === null ? null : readAuthorities(caFile);
+  for (const { sink } of options) if (sink.kind === 'file') assertLineFile(sink.path);
   const openSink = (sink: StreamOption['sink']): Sink => {
     if (sink.kind === 'file') return fileSink(sink.path);
     if (key === null) throw new Error('a webhook has no secret');
