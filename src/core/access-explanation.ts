@@ -119,7 +119,7 @@ function nearestFirst(a: Considered, b: Considered): number {
 const TTL_SECONDS = 300;
 
 /** `taken`: names of existing policies, which a policy of the same name would replace. */
-export function grantDraft({ agent, action, path }: AccessQuery, taken: ReadonlySet<string>): PolicyDraft {
+function grantDraft({ agent, action, path }: AccessQuery, taken: ReadonlySet<string>): PolicyDraft {
   const stem = `${agent.replace(':', '-')}-${action}`;
   let name = stem;
   for (let number = 2; taken.has(name); number++) name = `${stem}-${number}`;

@@ -5,7 +5,6 @@
 import type { AuditEntry } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
 import { exportAudit, listAudit, verifyAudit } from '../core/operations/admin-read.ts';
-import { NEVER_ABORTED } from '../ledger/single-flight.ts';
 import { countEntries, findSeqAt, readHead, listEntries as readMatches } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import type { AuditFilter, CountStep, EntryRange } from '../store/queries.ts';
@@ -97,12 +96,6 @@ export async function authorizeVerification(
 ): Promise<(signal: AbortSignal) => Promise<VerificationResult>> {
   await vault.ledger.submit(verifyAudit(context));
   return (signal) => vault.verifier.verify(signal);
-}
-
-/** Verifies to the end. @throws as `authorizeVerification` */
-export async function verifyLog(vault: Vault, context: Context): Promise<VerificationResult> {
-  const verify = await authorizeVerification(vault, context);
-  return verify(NEVER_ABORTED);
 }
 
 /** The status of the verification that runs for any caller; null if none runs. @throws as `authorizeVerification` */

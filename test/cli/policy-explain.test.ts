@@ -4,13 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { localSimulator } from '../../src/cli/policy/access-query.ts';
 import { holdExpectations, readExpectations, toRow } from '../../src/cli/policy/expectations.ts';
-import {
-  consideredRows,
-  explainAccess,
-  grantCommand,
-  remedyLines,
-  verdictLines,
-} from '../../src/cli/policy/explanation.ts';
+import { consideredRows, explainAccess, remedyLines, verdictLines } from '../../src/cli/policy/explanation.ts';
 import { type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
 import { decidePlainly, patternCovers, principalNames } from '../core/reference.ts';
 import { runs } from '../kit/property.ts';
@@ -83,7 +77,7 @@ test('the suggested command grants the request and nothing else, and replaces no
         assert.equal(explanation.grant, null);
         return;
       }
-      const policy = granted(grantCommand(question, new Set(drafts.map(({ name }) => name))));
+      const policy = granted(explanation.grant ?? assert.fail('the command is missing'));
       assert.equal(
         drafts.some(({ name }) => name === policy.name),
         false,
@@ -152,12 +146,16 @@ test('a caller that may not list policies receives the reason and is told who ca
   assert.match(remedyLines(explanation, false).join(), /administrator/);
 });
 
-test('a suggested command line is parsed by a shell into the same words', () => {
-  const lineFor = (path: string) =>
-    grantCommand({ agent: 'a', action: 'list', path, request: null } as Asked, new Set(['a-list']));
+test('a suggested command line is parsed by a shell into the same words', async () => {
+  const taken = { name: 'a-list', principal: 'agent:b', resources: ['b'], actions: ['list'], maxTtlSeconds: 60 };
+  const lineFor = async (path: string) =>
+    (await explained([parsePolicy(taken)], { agent: 'a', action: 'list', path, request: null } as Asked)).grant;
   const rest = '--action list --max-ttl 300';
-  assert.equal(lineFor('-p'), `leasehold policy put a-list-2 --principal agent:a --resource=-p ${rest}`);
-  assert.equal(lineFor('~root/x'), `leasehold policy put a-list-2 --principal agent:a --resource '~root/x' ${rest}`);
+  assert.equal(await lineFor('-p'), `leasehold policy put a-list-2 --principal agent:a --resource=-p ${rest}`);
+  assert.equal(
+    await lineFor('~root/x'),
+    `leasehold policy put a-list-2 --principal agent:a --resource '~root/x' ${rest}`,
+  );
 });
 
 test('the reason names the policies that demand an approval, with the strictest terms', async () => {

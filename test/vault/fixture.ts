@@ -25,7 +25,7 @@ import { readHighWaterTime, readStoredKeys } from '../../src/store/vault-metadat
 import { AgentBudgets, type BudgetLimits, DEFAULT_BUDGETS } from '../../src/vault/agent-budgets.ts';
 import { APPROVAL_HOLD_MS, ApprovalHolds } from '../../src/vault/approval-holds.ts';
 import { Advisories } from '../../src/vault/attention.ts';
-import { verifyLog } from '../../src/vault/audit.ts';
+import { authorizeVerification } from '../../src/vault/audit.ts';
 import { BreakGlass } from '../../src/vault/break-glass.ts';
 import { Checkpoints } from '../../src/vault/checkpoints.ts';
 import { retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
@@ -299,7 +299,7 @@ export async function assertMemoryIsTheStore(vault: OpenedVault): Promise<void> 
   assert.equal(held.lastEntryAt, read.lastEntryAt);
 }
 
-export const verify = (vault: Vault) => verifyLog(vault, admin());
+export const verify = async (vault: Vault) => (await authorizeVerification(vault, admin()))(CONNECTED);
 
 /** Submits an operation and resolves to 'ok' or its error code. */
 export async function outcomeOf(answer: Promise<unknown>): Promise<string> {

@@ -7,7 +7,6 @@ import {
   type Considered,
   type Explanation as CoreExplanation,
   explainAccess as explain,
-  grantDraft,
 } from '../../core/access-explanation.ts';
 import type { PolicyDraft } from '../../core/policy.ts';
 import { quoteWord } from '../../platform/shell-command.ts';
@@ -69,11 +68,7 @@ export function remedyLines({ policies, grant, target, agent, path }: Explanatio
   return lines;
 }
 
-/** Quoted for a POSIX shell. `taken`: names of existing policies, which `put` would replace. */
-export function grantCommand(question: AccessQuery, taken: ReadonlySet<string>): string {
-  return putCommand(grantDraft(question, taken));
-}
-
+/** Quoted for a POSIX shell. */
 function putCommand(draft: PolicyDraft): string {
   const { name, principal, resources, actions, maxTtlSeconds } = draft;
   // WHY `=`: a path that begins with a dash would be parsed as a flag.
