@@ -1,7 +1,6 @@
 /**
  * Groups test files into processes. Files of one directory share a process, a few at a time, because starting a process
- * takes longer than running most files. A file that compares rates or latencies runs when nothing else does, after the
- * others.
+ * takes longer than running most files. A file that takes all processors runs when nothing else does, after the others.
  */
 import path from 'node:path';
 import type { Pass, StoreName } from './test-matrix.ts';
