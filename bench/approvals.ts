@@ -1,5 +1,5 @@
-// How soon a request that waits for a person goes on after the answer: one node holds 1,000 requests, and an operator
-// answers them on the other node.
+// How soon a request that waits for an operator continues after the answer: one node holds 1,000 requests, and an
+// operator answers them on the other node.
 
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';

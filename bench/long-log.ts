@@ -1,5 +1,5 @@
 // A log of millions of entries, written in bulk: only the last entry has a MAC of the vault. The tree is that of all
-// MACs, and the log goes on after it.
+// MACs, and the log continues after it.
 
 import { hash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';

@@ -135,7 +135,7 @@ export function runsOnBoth(file: string): boolean {
 /** Whether the file opens its vaults on the selected store, though it runs once. */
 const opensSelected = (file: string): boolean => ['spec', 'vault'].includes(directoryOf(file) ?? '');
 
-/** Whether any of the tests needs a PostgreSQL server, also if it runs on SQLite. */
+/** Whether any of the tests needs a PostgreSQL server, even if it runs on SQLite. */
 export function needsServer(passes: readonly Pass[]): boolean {
   const directories = ['backup', 'cluster', 'contract', 'postgres'];
   return passes.some(

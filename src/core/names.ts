@@ -68,7 +68,7 @@ export function isOperatorName(name: ActorName): name is OperatorName {
   return name.startsWith(OPERATOR_PREFIX);
 }
 
-/** The resource of an entry about the caller: `agent:<name>`, also for a reserved name, or `operator:<name>`. */
+/** The resource of an entry about the caller: `agent:<name>`, even for a reserved name, or `operator:<name>`. */
 export function actorResource(name: ActorName): string {
   return isOperatorName(name) ? name : `agent:${name}`;
 }

@@ -41,7 +41,7 @@ export function isUseToken(token: string): boolean {
   return USE_TOKEN.test(token);
 }
 
-/** Every text that has the form of a token, also inside a longer one and percent-encoded. */
+/** Every text that has the form of a token, including inside a longer one and percent-encoded. */
 export function findTokens({ path, query, headers }: ForwardedParts): FoundToken[] {
   return [
     ...tokensIn(path, 'path'),

@@ -249,7 +249,7 @@ export function openKeyring({ vaultId, keyset, slots }: StoredKeys, privateKey: 
     if (slot.publicKey !== publicKey || slot.rootVersion !== keyset.rootVersion) continue;
     const root = unwrapRoot(slot, vaultId, privateKey);
     const document = root === null ? null : decryptKeyset(root, vaultId, keyset);
-    // A row that was kept and inserted again after its slot was removed opens nothing.
+    // A replayed row of a slot that was removed opens nothing.
     if (root === null || document === null || !document.slots.includes(slot.id)) continue;
     return toKeyring(root, keyset.rootVersion, keyset.version, document);
   }

@@ -71,7 +71,7 @@ function checkVersion({ httpVersion }: IncomingMessage): void {
     throw new ApiError('INVALID_REQUEST', 'version: must be HTTP/1.1');
 }
 
-/** Counts a header, also if Node has merged or dropped its repetitions. `name` is in lower case. */
+/** Counts a header, even if Node has merged or dropped its repetitions. `name` is in lower case. */
 export function countHeader(request: IncomingMessage, name: string): number {
   const { rawHeaders } = request;
   let count = 0;

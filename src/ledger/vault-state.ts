@@ -38,7 +38,7 @@ export interface VaultState {
   /** The head record that this node last read or wrote. If the store has a different one, another node wrote it. */
   head: Head | null;
   /**
-   * The last entry that this node read or wrote, which the log must contain from then on; null if the log was empty.
+   * The last entry that this node read or wrote, which the log must contain afterwards; null if the log was empty.
    */
   lastSeenEntry: Pick<LastEntry, 'seq' | 'hmac'> | null;
   readonly sessions: SessionCache;

@@ -97,7 +97,7 @@ async function recordRestore({ copy, keys, reason }: Restored, memory: VaultStat
     },
   });
   try {
-    // WHY another signing key: the original goes on from the same entry, and no key may sign two roots for one size.
+    // WHY another signing key: the original continues from the same entry, and no key may sign two roots for one size.
     await ledger.submit(serviceEvent('service.restore', reason, [newSigningKey()]));
   } catch (error) {
     throw failure ?? error;

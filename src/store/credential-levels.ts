@@ -16,7 +16,7 @@ interface LevelEntry {
   readonly credential: { readonly type: string; readonly updatedAt: number } | null;
 }
 
-/** `next`: the path from which the next step goes on; null at the end. A directory may be in several steps. */
+/** `next`: the path from which the next step continues; null at the end. A directory may be in several steps. */
 export interface LevelStep {
   readonly entries: readonly LevelEntry[];
   readonly next: string | null;

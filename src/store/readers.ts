@@ -36,7 +36,7 @@ const PAGES_PER_STEP = 128;
 const MIN_FREE_BYTES = 256 * 1024 * 1024;
 
 /**
- * `copy` does not exist; the caller deletes it, also after an error. Only the embedded store uses it.
+ * `copy` does not exist; the caller deletes it, even after an error. Only the embedded store uses it.
  * @throws StoreError
  */
 export async function openBackupSource(location: LogLocation, copy: string): Promise<BackupSource> {

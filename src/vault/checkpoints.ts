@@ -95,7 +95,7 @@ export class Checkpoints {
       );
     }
     if (stored !== null && stored.generation === signer.generation) {
-      // WHY signing goes on: a row that anyone could write says nothing about the log.
+      // WHY signing continues: a row that anyone could write says nothing about the log.
       if (openCheckpoint(stored.note, signer)?.size !== stored.size) {
         warn(`The database has a checkpoint of ${stored.size} entries that this vault has not signed; it is ignored.`);
       } else if (stored.size > head.seq) {

@@ -39,7 +39,7 @@ export interface RouteCall extends RequestOrigin {
 /** Each costs a read of the store. The request is rejected however many it has. */
 const MAX_CHECKED = 16;
 
-/** The lease whose token the service issued, also if it has ended; null for any other text. */
+/** The lease whose token the server issued, even if it has ended; null for any other text. */
 export async function findIssuedLease({ store, keys }: Vault, token: string): Promise<Lease | null> {
   const lease = await store.run(readLeaseOfToken(hashToken(token)), 'urgent');
   return lease !== null && isUseTokenOf(keys.row, token, [lease.agentId, lease.path]) ? lease : null;

@@ -15,7 +15,7 @@ export const minWidthOf = ({ width }: { readonly width: string }): string =>
 
 /**
  * All columns, or while details are open next to the table those that fit, because a cut table does not show that it
- * goes on to the side. The details have what is left out.
+ * continues to the side. The details have what is left out.
  */
 export function useFittingColumns<T>(
   table: HTMLElement | null,

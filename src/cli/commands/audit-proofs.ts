@@ -84,7 +84,7 @@ export async function readCheckpointFile(invocation: Invocation, file: string): 
   return found;
 }
 
-/** The origin without its generation: after a restore or an accepted roll-back the log goes on under another key. */
+/** The origin without its generation: after a restore or an accepted roll-back the log continues under another key. */
 function vaultOf(origin: string): string {
   return origin.split('/', 2).join('/');
 }

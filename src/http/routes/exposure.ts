@@ -32,7 +32,7 @@ export const exposureRoutes: readonly Route[] = [
     id: 'readExposure',
     method: 'GET',
     path: '/api/v1/exposure/{path}',
-    summary: 'Read who has seen and used each version of a credential, also after it was deleted.',
+    summary: 'Read who has seen and used each version of a credential, including deleted ones.',
     params: { path: Path },
     adminEvent: 'exposure.read',
     data: CredentialExposure,

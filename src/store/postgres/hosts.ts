@@ -21,7 +21,7 @@ export class Hosts {
   readonly #address: PostgresAddress;
   #seen: SeenEntry | null;
   #current: ChosenHost | null = null;
-  /** The last one that was used, also after it was left. */
+  /** The host that was used last, even if it was left since. */
   #used: ChosenHost | null = null;
   #choosing: Promise<ChosenHost> | null = null;
   #failed: { readonly error: unknown; readonly until: number } | null = null;

@@ -25,7 +25,7 @@ const RETRY_AFTER_S = 60;
 /** The objects of a chunk of rows are soon garbage: a larger heap would only take more memory. */
 const READER_FLAGS = ['--max-semi-space-size=8', '--disable-sigusr1', '--disable-proto=delete'];
 
-/** Of the files of a copy, also of one that is not complete. */
+/** The suffixes of a copy's files, including those of an incomplete copy. */
 const COPY_SUFFIXES = ['', '-wal', '-shm', '-journal'];
 
 /** How long the client may take no byte. Far longer than a slow disk or network pauses. */

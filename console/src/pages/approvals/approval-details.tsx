@@ -1,4 +1,4 @@
-/** One request, also after it was answered: what was asked, what became of it, and what is still allowed. */
+/** Shows one request, even after its answer: the request, its outcome, and what is still allowed. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
@@ -56,7 +56,7 @@ function Waiting({ approval, onAnswered }: { readonly approval: Approval; readon
     <ApprovalCard key={approval.approval_id} requests={requests} onAnswered={onAnswered} />
   ));
 }
-/** Reading it again changes nothing: the role was taken away. */
+/** Reading it again changes nothing: the operator has lost the role. */
 const isForbidden = (error: unknown): boolean => error instanceof LeaseholdError && error.status === 403;
 
 function Answered({ approval }: { readonly approval: Approval }) {
