@@ -212,7 +212,7 @@ export const PolicyApproval = StrictObject(approval, {
   title: 'Approval',
   description: 'People must approve the action.',
 });
-/** As a request writes it: all but the action may be left out. */
+/** An approval in a request: all fields but the action are optional. */
 export const ApprovalFields = StrictObject(
   {
     for: approval.for,
@@ -261,7 +261,7 @@ const target = {
   }),
 };
 export const Target = StrictObject(target, { title: 'Target' });
-/** As a request writes it: all but the origin may be left out. */
+/** A target in a request: all fields but the origin are optional. */
 export const TargetFields = StrictObject(
   {
     origin: target.origin,

@@ -4,7 +4,7 @@ import { UsageError } from '../platform/errors.ts';
 
 const RECIPIENT = /^age1[a-z0-9]+$/;
 const IDENTITY = /^AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]+$/;
-/** In code points. */
+/** The length in code points. */
 const MIN_PASSPHRASE_LENGTH = 12;
 
 /** The public keys in a file: one per line, with comments after `#`. @throws UsageError */

@@ -20,9 +20,9 @@ export type Resolve = (name: string) => Promise<readonly Address[]>;
 
 export interface Connector {
   readonly agent: PlainAgent | https.Agent;
-  /** Without brackets. */
+  /** The host without brackets. */
   readonly host: string;
-  /** For the handshake: the name, or empty for an address. */
+  /** The name for the handshake; empty for an IP address. */
   readonly servername: string;
 }
 

@@ -7,7 +7,7 @@ import type { HeaderPairs, Order } from './protocol.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 export interface RenderedRequest {
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string;
   readonly headers: HeaderPairs;
 }
@@ -38,7 +38,7 @@ const OTHER_WORDS = /^(?:orange|strange|arrange|rearrange)/;
 const UPLOAD_METHODS = /^(?:PUT|POST|PATCH)$/;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Of the caller's headers. SOURCE: RFC 9110, 5.5 */
+/** The form of the caller's header values. SOURCE: RFC 9110, 5.5 */
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /**
  * Of ours. WHY only ASCII: an upstream may repeat a Latin-1 value in bytes that the redaction, which knows UTF-8, does

@@ -18,11 +18,11 @@ export interface Order {
   /** As WHATWG URL normalises it: a lower-case DNS name, an IPv4 address, or an IPv6 address in brackets. */
   readonly host: string;
   readonly port: number;
-  /** With the query, as the caller wrote it. */
+  /** The path with the query, as the caller wrote it. */
   readonly path: string;
   /** The caller's headers; those that may carry authority are removed by the broker. */
   readonly headers: HeaderPairs;
-  /** In bytes; 0 without a body, null if it is not known. Ignored for an upgrade. */
+  /** The length in bytes; 0 without a body, null if it is not known. Ignored for an upgrade. */
   readonly bodyLength: number | null;
   readonly placement: Placement;
   readonly value: string;

@@ -15,9 +15,9 @@ import { classify, type Phase, UpstreamError } from './upstream-error.ts';
 
 export interface Timeouts {
   readonly connectMs: number;
-  /** From the last byte of the request's body that was sent to the response's head. */
+  /** The time from the last byte of the request's body that was sent to the response's head. */
   readonly headMs: number;
-  /** Between two chunks of the response's body, in either direction. */
+  /** The time between two chunks of a body, in either direction. */
   readonly idleMs: number;
 }
 

@@ -40,9 +40,9 @@ export interface LeaseholdOptions {
   /** A token, or an agent that logs in; neither for calls that need no authentication. */
   readonly token?: string | Secret;
   readonly agent?: { readonly name: string; readonly sign: Signer };
-  /** In place of `token` and `agent`: authenticates each call. */
+  /** Authenticates each call, in place of `token` and `agent`. */
   readonly caller?: AuthProvider;
-  /** For each try; by default 30 seconds, and 660 for a use, whose upstream may be slow. */
+  /** The time-out of each try; by default 30 seconds, and 660 for a brokered request, whose upstream may be slow. */
   readonly timeoutMs?: number;
   /** Further tries, only of calls that can be repeated safely; 3 by default. */
   readonly retries?: number;

@@ -38,7 +38,7 @@ export interface RequestSpec {
   /** Whether a browser accepts a cookie from the response; by default only where the caller has a browser session. */
   readonly credentials?: 'same-origin';
   readonly maxBytes?: number;
-  /** For each try; that of the client by default. */
+  /** The time-out of each try; by default the client's. */
   readonly timeoutMs?: number;
 }
 
@@ -51,7 +51,7 @@ export interface ApiResponse<T> {
 }
 
 export interface TransportParts {
-  /** Without a trailing slash. */
+  /** The base URL without a trailing slash. */
   readonly base: string;
   readonly fetch: typeof fetch;
   readonly timeoutMs: number;

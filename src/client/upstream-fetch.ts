@@ -37,7 +37,7 @@ export async function fetchUpstream(
   return toResponse(reply, request.method, url);
 }
 
-/** Without the fragment, as `fetch` sends it. @throws LeaseholdError INVALID_REQUEST */
+/** Drops the fragment, as `fetch` does. @throws LeaseholdError INVALID_REQUEST */
 function parseUrl(text: string): string {
   const url = URL.parse(text);
   if (url === null) throw new LeaseholdError('INVALID_REQUEST', 'url: must be an absolute URL');

@@ -14,7 +14,7 @@ export interface AccessQuery {
   readonly agent: PrincipalName;
   readonly action: Action;
   readonly path: CredentialPath;
-  /** With the action `use`, as it was written. */
+  /** The request of a question about `use`, as it was written. */
   readonly request: { readonly method: string; readonly url: string } | null;
 }
 
@@ -25,7 +25,7 @@ interface Verdict {
   readonly reason: string;
 }
 
-/** In the order of evaluation. */
+/** The tests of a policy, in the order of evaluation. */
 type Test = 'principal' | 'action' | 'pattern';
 
 export interface Considered {

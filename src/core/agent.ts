@@ -42,11 +42,11 @@ export function hasKey(
 
 export interface Session {
   readonly tokenHash: TokenHash;
-  /** Of an agent or of an operator. */
+  /** Id of an agent or of an operator. */
   readonly agentId: AgentId;
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** Of an operator's session, which renewals extend up to this time; absent for an agent's. */
+  /** The time up to which renewals extend an operator's session; absent for an agent's. */
   readonly endsAt?: number | null;
 }
 
@@ -81,14 +81,14 @@ export interface CallerLookup {
 
 type HolderLookup = Pick<CallerLookup, 'agentById' | 'operatorById'>;
 
-/** For every token that opens no session, so that callers learn nothing about it. */
+/** The response to every token that opens no session, so that callers learn nothing about it. */
 export const UNKNOWN_TOKEN = 'The token is not valid. Log in at POST /auth/challenge and /auth/verify.';
 
-/** For a token in the form of the administrator's, whether or not it was ever valid. */
+/** The response to a token in the form of the administrator's, whether or not it was ever valid. */
 export const UNKNOWN_ADMIN_TOKEN =
   "The administrator's token is not valid. Each start of the server makes a new one, unless it has --admin-token-file: use the token that the server printed last, or the one in that file.";
 
-/** In code points, not in UTF-16 code units. */
+/** The length in code points, not in UTF-16 code units. */
 export const MAX_DESCRIPTION_LENGTH = 1024;
 
 /**

@@ -8,7 +8,7 @@ import type { Brand, PolicyName } from './names.ts';
 export const APPROVED_ACTIONS = ['use', 'retrieve'] as const;
 export type ApprovedAction = (typeof APPROVED_ACTIONS)[number];
 
-/** From the narrowest to the widest. */
+/** The extents from the narrowest to the widest. */
 export const APPROVAL_EXTENTS = ['request', 'endpoint', 'host'] as const;
 /** What one approval covers: this request, its method and path on the host, or everything on the host. */
 type ApprovalExtent = (typeof APPROVAL_EXTENTS)[number];

@@ -51,10 +51,10 @@ export interface Approval {
   readonly endedBy: ActorName | null;
   readonly endedAt: number | null;
   readonly reason: string | null;
-  /** Of an approved request; null if the number is not limited. */
+  /** The remaining uses of an approved request; null if the number is not limited. */
   readonly usesLeft: number | null;
   readonly grantEndsAt: number | null;
-  /** From then on the row has no effect. */
+  /** The time after which the row has no effect. */
   readonly expiresAt: number;
 }
 
@@ -95,7 +95,7 @@ export function isGrant(approval: Approval, basis: string, tokenHash: TokenHash,
 
 export interface CoveredUse {
   readonly use: UseRequest;
-  /** Of the headers and the body. */
+  /** The digest of the headers and the body. */
   readonly bodyDigest: string;
   /** Whether it opens a WebSocket, over which more is sent than was shown. */
   readonly isUpgrade: boolean;
@@ -120,7 +120,7 @@ export function coveredParts(
   return each === 'endpoint' ? [...endpoint, ...kind] : [...endpoint, use.url.query, bodyDigest];
 }
 
-/** Of whom the approval is: its keys, and when a panic last ended what it held. */
+/** The holder of the approval: its keys, and when a panic last ended its access. */
 type KeyHolder = Pick<Agent, 'sessionsEndedAt'> &
   Partial<Pick<Agent, 'formerPublicKey'>> & { readonly publicKey: string | null };
 
@@ -142,7 +142,7 @@ export function basisText({ policies, credentialId, usage, holder }: ApprovalBas
   return JSON.stringify([rules, credentialId, targets, publicKey, formerPublicKey, sessionsEndedAt]);
 }
 
-/** In a fixed order: a policy that was read from the store has other keys than one that was just written. */
+/** The parts in a fixed order: a policy that was read from the store has other keys than one that was just written. */
 function ruleParts({ name, principal, resources, actions, maxTtlSeconds, limits, approval, createdAt }: Policy) {
   return [
     ...[name, principal, resources, actions, maxTtlSeconds, createdAt],

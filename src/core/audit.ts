@@ -124,7 +124,7 @@ export type UseEnd = (typeof USE_ENDS)[number];
 export interface UseFields {
   readonly method: string | null;
   readonly host: string | null;
-  /** Without the query. */
+  /** The path without the query. */
   readonly target_path: string | null;
   readonly status: number | null;
   /** Bytes of the body that went to the upstream. */
@@ -135,7 +135,7 @@ export interface UseFields {
   readonly ended: UseEnd | null;
 }
 
-/** In the order of the canonical bytes. */
+/** The fields in the order of the canonical bytes. */
 export const USE_FIELDS = [
   'method',
   'host',

@@ -12,7 +12,7 @@ import { type Host, parsePathAndQuery, parseUrl, type UrlPath } from './upstream
 export interface BaseUrlRequest {
   readonly method: Method;
   readonly path: UrlPath;
-  /** With the leading `?`; empty without a query. */
+  /** The query with its leading `?`, or an empty text. */
   readonly query: string;
   /** The target, counted from 1, whose origin the request is for; null for the first target that it matches. */
   readonly targetNumber: number | null;

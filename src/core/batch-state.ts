@@ -147,7 +147,7 @@ export class BatchState implements CallerLookup {
     return keySlotsInForce.filter((id) => !keySlots.has(id));
   }
 
-  /** By name. */
+  /** The key slots, sorted by name. */
   keySlots(): KeySlot[] {
     return [...this.loaded.keySlots.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }

@@ -9,10 +9,10 @@ import { PolicyIndex } from './policy-index.ts';
 export class ControlState {
   readonly policies = new PolicyIndex();
   readonly #agentsById = new Map<AgentId, Agent>();
-  /** By the name in lower case: no two agents differ only in case. */
+  /** The key is the name in lower case: no two agents differ only in case. */
   readonly #agentsByName = new Map<string, Agent>();
 
-  /** By the name in lower case, as agents. */
+  /** The key is the name in lower case, as for agents. */
   readonly #operators = new Map<string, Operator>();
 
   /** Null after a change. */
@@ -81,7 +81,7 @@ export class ControlState {
     return this.#operators.values().some((operator) => hasRole(operator, 'admin'));
   }
 
-  /** By name. */
+  /** The operators, sorted by name. */
   operators(): Operator[] {
     return [...this.#operators.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }

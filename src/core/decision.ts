@@ -24,7 +24,7 @@ export const DENIAL_REASONS: Readonly<Record<Denial, string>> = {
   unknown_action: `the action does not exist; the actions are ${ACTIONS.join(', ')}`,
 };
 
-/** As the log and the caller get it. */
+/** The reason as the log and the caller receive it. */
 export function denialReason(denial: Denial, name: PrincipalName): string {
   const reason = DENIAL_REASONS[denial];
   return isOperatorName(name) ? reason.replace('this agent', 'this operator') : reason;
@@ -62,7 +62,7 @@ export function explain(decision: Decision, question: Question): string {
   return `${denialSentence(decision.denial, agent, near)}${unregisteredNote}`;
 }
 
-/** Without the pattern and the approval, which may be long. */
+/** The explanation without the pattern and the approval, which may be long. */
 export function explainBriefly(decision: Decision, { agent, action }: Pick<Question, 'agent' | 'action'>): string {
   return decision.allowed
     ? `Policy ${decision.policyName} grants ${action}.`

@@ -6,7 +6,7 @@
 export class Tally<Label extends string = string> {
   readonly #counts = new Map<Label, number>();
 
-  /** With labels, the tally starts with zeros, so that a rate sees the first event. */
+  /** A tally with labels starts with zeros, so that a rate sees the first event. */
   constructor(labels: readonly Label[] = []) {
     for (const label of labels) this.#counts.set(label, 0);
   }

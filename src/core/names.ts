@@ -52,13 +52,13 @@ export function parseAgentName(text: string, field = 'name'): AgentName {
   return text as AgentName;
 }
 
-/** From the name without the prefix, as requests have it. @throws INVALID_REQUEST naming `field` and the rule. */
+/** Adds the prefix to a name as requests contain it. @throws INVALID_REQUEST naming `field` and the rule. */
 export function parseOperatorName(text: string, field = 'name'): OperatorName {
   if (!AGENT_NAME.test(text)) throw invalidRequest(field, AGENT_NAME_RULE);
   return `${OPERATOR_PREFIX}${text}` as OperatorName;
 }
 
-/** Of who logs in: an agent's name, or an operator's with its prefix. @throws INVALID_REQUEST */
+/** The name of a caller that logs in: an agent's, or an operator's with its prefix. @throws INVALID_REQUEST */
 export function parsePrincipalName(text: string, field: string): PrincipalName {
   if (!text.startsWith(OPERATOR_PREFIX)) return parseAgentName(text, field);
   return parseOperatorName(text.slice(OPERATOR_PREFIX.length), field);

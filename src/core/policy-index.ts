@@ -235,7 +235,7 @@ export class PolicyIndex {
     return found.length > 1 ? [...new Set(found)] : found;
   }
 
-  /** Of the patterns that some policy grants the agent or operator for the action; null if none does. */
+  /** The nearest pattern that a policy grants the agent or operator for the action; null if none does. */
   nearestPattern(name: PrincipalName, action: Action, path: CredentialPath): Pattern | null {
     const found = this.#grants.get(name).flatMap((grants) => grants.get(action)?.nearest(path) ?? []);
     return nearestPattern(found, path);

@@ -156,7 +156,7 @@ export function parseLimits(fields: LimitFields): PolicyLimits {
   return fromLimitFields(fields);
 }
 
-/** Without validation. */
+/** Converts without validation. */
 export function fromLimitFields({ uses_per_hour, bytes_per_hour, concurrent }: LimitFields): PolicyLimits {
   return {
     usesPerHour: uses_per_hour ?? null,

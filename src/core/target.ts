@@ -30,7 +30,7 @@ export type Placement =
   | { readonly kind: 'bearer' }
   /** The template contains `{value}` once. */
   | { readonly kind: 'header'; readonly name: string; readonly template: string }
-  /** Without a user name the value is `user:password`. */
+  /** The value is `user:password` if the user name is null. */
   | { readonly kind: 'basic'; readonly username: string | null }
   | { readonly kind: 'query'; readonly name: string };
 

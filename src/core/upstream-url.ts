@@ -18,7 +18,7 @@ export interface UpstreamUrl {
   readonly host: Host;
   readonly port: number;
   readonly path: UrlPath;
-  /** With the leading `?`; empty without a query. */
+  /** The query with its leading `?`, or an empty text. */
   readonly query: string;
 }
 
@@ -102,7 +102,7 @@ export function parseUrl(text: string, field = 'url'): UpstreamUrl {
 // use"; RFC 9110, 5.1 and 5.5.
 
 export const MAX_PURPOSE_LENGTH = 200;
-/** Without control characters, because the log is printed on terminals, and PostgreSQL cannot store U+0000. */
+/** No control characters, because the log is printed on terminals, and PostgreSQL cannot store U+0000. */
 export const PURPOSE = /^\P{Cc}*$/u;
 export const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$/;
 /** Latin-1, as HTTP/1.1 sends it, without control characters. */

@@ -34,7 +34,7 @@ import { rowMac } from './row-mac.ts';
 
 export class VaultKeys implements AuditKeys {
   #keyring: Keyring | null;
-  /** Of the slot that opened the vault, so that a node can follow a rotation of the root key by another one. */
+  /** The key of the slot that opened the vault, so that a node can follow a rotation of the root key by another one. */
   #slotKey: KeyObject | null;
 
   private constructor(ring: Keyring, slotKey: KeyObject | null = null) {
@@ -70,7 +70,7 @@ export class VaultKeys implements AuditKeys {
     return this.#ring.document.check;
   }
 
-  /** Of the keyset: it grows with every change. */
+  /** The version of the keyset, which grows with every change. */
   get version(): number {
     return this.#ring.version;
   }

@@ -31,7 +31,7 @@ export interface KeysetDocument {
   readonly check: string;
   /** The last one seals new values. The id is 4 bytes in hexadecimal. */
   readonly data: readonly { readonly id: string; readonly key: string; readonly createdAt: number }[];
-  /** In the order of `fromSeq`, the first entry that the key authenticates. */
+  /** The audit keys in the order of `fromSeq`, the first entry that each authenticates. */
   readonly audit: readonly { readonly fromSeq: number; readonly key: string }[];
   readonly row: string;
   readonly challenge: string;

@@ -27,7 +27,7 @@ export function toBase64url(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64url');
 }
 
-/** Of a new passkey; `challenge` in base64url. Never throws, whatever the response holds. */
+/** Checks the registration of a new passkey; `challenge` is in base64url. Never throws, whatever the response holds. */
 export async function checkRegistration(
   response: RegistrationResponseJSON,
   challenge: string,
@@ -96,7 +96,7 @@ interface UserEntity {
 
 const TIMEOUT_MS = 5 * 60_000;
 
-/** In the form of the browser's `PublicKeyCredential.parseCreationOptionsFromJSON`. */
+/** The options for the browser's `PublicKeyCredential.parseCreationOptionsFromJSON`. */
 export function registrationOptions(
   challenge: string,
   { rpId }: WebOrigin,
@@ -123,7 +123,7 @@ export function registrationOptions(
   };
 }
 
-/** In the form of the browser's `PublicKeyCredential.parseRequestOptionsFromJSON`. */
+/** The options for the browser's `PublicKeyCredential.parseRequestOptionsFromJSON`. */
 export function assertionOptions(challenge: string, { rpId }: WebOrigin) {
   return { challenge, rpId, timeout: TIMEOUT_MS, userVerification: 'required' as const };
 }

@@ -58,7 +58,7 @@ export interface HttpParts {
   readonly prove: ProveService;
   readonly metrics: MetricsPage;
   readonly measures: RequestMeasures;
-  /** At which passkeys work, in lower case. */
+  /** The names at which passkeys work, in lower case. */
   readonly publicNames: ReadonlySet<string>;
   readonly timeouts: CallerTimeouts;
   readonly consoleFiles: ConsoleSource;

@@ -74,7 +74,7 @@ export interface MetricsPage {
   readonly tokenHash: TokenHash | null;
   /** Whether a connection from a loopback address is one from this machine. */
   readonly trustsLoopback: boolean;
-  /** In the text format 0.0.4 of Prometheus. */
+  /** The metrics in the text format 0.0.4 of Prometheus. */
   render(): Promise<string>;
 }
 
@@ -93,7 +93,7 @@ interface RouteHead {
   /** The `operationId` in the OpenAPI document, which names the operation in generated clients. */
   readonly id: string;
   readonly method: Method;
-  /** As in OpenAPI: `{name}` is a parameter. Only `{path}` may contain slashes. */
+  /** The path as in OpenAPI: `{name}` is a parameter. Only `{path}` may contain slashes. */
   readonly path: string;
   readonly summary: string;
   /** The schemas of the path parameters, in order, for the document. The parsers of `core` check the values. */

@@ -31,7 +31,7 @@ import type { VerificationResult, VerificationStatus } from '../vault/verificati
 let lastAt = Number.NaN;
 let lastTimestamp = '';
 
-/** Of an ISO 8601 timestamp with four digits for the year. */
+/** The range of ISO 8601 timestamps with four digits for the year. */
 const TIME_RANGE = [0, Date.UTC(10_000, 0, 1) - 1] as const;
 
 /**
@@ -126,7 +126,7 @@ export const toAgentResponse = (agent: Agent): api.AgentResponse => ({
   registered_at: toTimestamp(agent.registeredAt),
 });
 
-/** Without the prefix, as in requests. */
+/** The name has no prefix, as in requests. */
 export const toOperatorResponse = (operator: Operator): api.OperatorResponse => ({
   name: operator.name.slice(OPERATOR_PREFIX.length),
   description: operator.description,
@@ -151,7 +151,7 @@ export const toSessionResponse = (token: string, session: CurrentSession): api.S
   ...sessionFields(session),
 });
 
-/** Without the token of a browser's session, of which no page gets the whole. */
+/** Omits the token of a browser's session, of which no page receives the whole. */
 export const toCurrentSessionResponse = (
   { token, browser }: { readonly token: string; readonly browser: { readonly isSession: boolean } },
   session: CurrentSession,

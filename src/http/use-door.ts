@@ -154,7 +154,7 @@ async function toCall(
   };
 }
 
-/** In bytes; null for a chunked body. */
+/** The length in bytes; null for a chunked body. */
 function bodyLengthOf({ headers }: IncomingMessage): number | null {
   return headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : null;
 }

@@ -11,7 +11,7 @@ type HeaderPair = readonly [name: string, value: string];
 
 export interface RequestWithoutToken {
   readonly headers: readonly HeaderPair[];
-  /** With the leading `?`; empty without a query. */
+  /** The query with its leading `?`, or an empty text. */
   readonly query: string;
   /** Tokens that would be forwarded, because they are in other places. */
   readonly misplaced: readonly FoundToken[];
@@ -82,7 +82,7 @@ function namedToken(name: string, value: string): string | null {
   return pair.slice(pair.indexOf(':') + 1);
 }
 
-/** In order, with repetitions; names in lower case. */
+/** The headers in order, with repetitions; names are in lower case. */
 function headerPairs({ rawHeaders }: IncomingMessage): HeaderPair[] {
   return Array.from({ length: rawHeaders.length / 2 }, (_, at) => [
     (rawHeaders[2 * at] ?? '').toLowerCase(),

@@ -41,7 +41,7 @@ const isUnauthenticated = ({ operation }: QueuedOperation): boolean => operation
 /** About 60 ms of work; further operations are rejected immediately. */
 const MAX_WAITING = 1024;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
-/** For all unauthenticated callers together, because an attacker can have many addresses and each has a queue. */
+/** The limit of all unauthenticated callers together, because each IP address has a queue. */
 const MAX_UNAUTHENTICATED = 256;
 // WHY: in measurements, batches of 16 to 64 operations were best.
 const MAX_BATCH = 64;

@@ -9,9 +9,9 @@ export class LedgerMeasures {
   readonly batches = new Tally<'committed' | 'empty' | 'failed'>(['committed', 'empty', 'failed']);
   readonly batchSizes = new Distribution([1, 2, 4, 8, 16, 32, 64, 128, 256]);
   readonly writeSeconds = new Distribution();
-  /** From the write of a batch until it is durable. */
+  /** The time from the write of a batch until it is durable. */
   readonly durableSeconds = new Distribution();
-  /** By event type and result. */
+  /** The entries by event type and result. */
   readonly entries = new PairTally();
   readonly denials = new Tally(DENIAL_CLASSES);
   readonly lastHour = new LastHour();

@@ -22,7 +22,7 @@ export type RecordedDigest =
 
 export interface ControlReading {
   readonly control: ControlState;
-  /** Of the agents, operators and policies that are in force by the log. */
+  /** The digest of the agents, operators and policies that are in force by the log. */
   readonly digest: SetDigest;
   /** Why no agent and no policy is in force; null if they are proven. */
   readonly unproven: string | null;

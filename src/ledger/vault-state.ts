@@ -29,7 +29,7 @@ export interface ChainTip {
 
 export interface VaultState {
   control: ControlState;
-  /** Of the agents and policies in force; `tip.control` is its text. */
+  /** The digest of the agents and policies in force; `tip.control` is its text. */
   digest: SetDigest;
   /** Why no agent and no policy is in force; null if they are proven. */
   unproven: string | null;

@@ -41,7 +41,7 @@ export class Automaton {
   readonly shortest: Uint8Array;
   /** The nearest state along the fallbacks, including itself, that is a complete pattern; 0 without one. */
   readonly outputs: Int32Array;
-  /** For complete patterns: whether a match may contain line breaks. */
+  /** Whether a match may contain line breaks, for complete patterns. */
   readonly mayBreak: Uint8Array;
   /**
    * The state to continue from: the first along the fallbacks that has children, so that nothing is held back

@@ -34,7 +34,7 @@ const MAX_DEPTH = 6;
 /** Characters read in all, as a multiple of the value's: a hostile value may be read in many ways at every depth. */
 const MAX_READ_FACTOR = 4;
 const MIN_READ = 64 * 1024;
-/** Of a line with several pairs: connection strings and forms are shorter. */
+/** The limit of a line with several pairs: connection strings and forms are shorter. */
 const MAX_PAIRS_LENGTH = 16 * 1024;
 const CLOSING: ReadonlyMap<string, string> = new Map([
   ['{', '}'],
@@ -91,7 +91,7 @@ class Parts {
     }
   }
 
-  /** With a stack and not by recursion: a document may be nested deeper than calls can be. */
+  /** Uses a stack and no recursion: a document may be nested deeper than calls can be. */
   #walk(document: unknown, depth: number): void {
     const open: { node: unknown; isSecret: boolean }[] = [{ node: document, isSecret: false }];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {

@@ -14,7 +14,7 @@ import {
 import type { LeaseholdError } from '../client/errors.ts';
 import { UUID } from '../core/names.ts';
 
-/** By the code of the error. An approval that was given needs none: the call has its result. */
+/** The outcomes by the code of the error. An approval that was given needs none: the call has its result. */
 const OUTCOMES: ReadonlyMap<string, { readonly outcome: string; readonly is_refusal: boolean }> = new Map([
   ['APPROVAL_PENDING', { outcome: 'pending', is_refusal: false }],
   ['APPROVAL_DENIED', { outcome: 'denied', is_refusal: true }],
@@ -23,7 +23,7 @@ const OUTCOMES: ReadonlyMap<string, { readonly outcome: string; readonly is_refu
   ['NO_APPROVER', { outcome: 'no_approver', is_refusal: false }],
 ]);
 
-/** By protocol revision, each request or the connection declares what the client can do. */
+/** The abilities of the client, which each request or the connection declares, depending on the protocol revision. */
 interface Declared {
   readonly [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities;
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export type ExitStatus = ({ readonly code: number } | { readonly signal: NodeJS.Signals }) & {
   /** Whether a signal stopped the writing of remaining output: our output may be blocked indefinitely. */
   readonly wasInterrupted?: boolean;
-  /** For the user: why the program did not start, or that its output was lost. */
+  /** A line for the user: why the program did not start, or that its output was lost. */
   readonly remark?: string;
 };
 

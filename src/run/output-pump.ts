@@ -3,7 +3,7 @@ import { type Readable, Transform, type TransformCallback, type Writable } from 
 import type { Masker } from '../masking/masker.ts';
 import type { Masking } from '../masking/masking.ts';
 
-/** After this time without output, held bytes are released as far as that is safe. */
+/** Held bytes are released after this time without output, as far as that is safe. */
 const QUIET_MS = 50;
 const TICK_MS = 100;
 /**

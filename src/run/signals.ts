@@ -22,7 +22,7 @@ export class Signals {
     for (const signal of FORWARDED) process.on(signal, this.#listener);
   }
 
-  /** For a program in our process group, which receives the terminal's signals directly. */
+  /** Forwards to a program in our process group, which receives the terminal's signals directly. */
   forwardToSameGroup(send: Receiver): void {
     this.sendTo((signal) => {
       if (!(FROM_TERMINALS.has(signal) && isInForeground())) send(signal);

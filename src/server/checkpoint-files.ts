@@ -86,7 +86,7 @@ export class CheckpointFile {
   }
 }
 
-/** Of the newest key, the largest; null if no line has a checkpoint that one of the keys has signed. */
+/** The largest checkpoint of the newest key; null if no line has a checkpoint that one of the keys has signed. */
 function findNewest(lines: readonly string[], keys: CheckpointKeys): KeptCheckpoint | null {
   const notes = lines.flatMap((line) => {
     const note = noteOf(line);

@@ -32,7 +32,7 @@ import { RunningVault } from './running-vault.ts';
 import { type OpenVault, VaultGate } from './vault-gate.ts';
 
 export interface Service {
-  /** In the form that clients take, such as `http://127.0.0.1:7700`. */
+  /** The URL as clients take it, such as `http://127.0.0.1:7700`. */
   readonly address: string;
   readonly adminToken: AdminToken;
   readonly warnings: readonly string[];

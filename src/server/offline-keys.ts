@@ -19,7 +19,7 @@ import { readRootKey } from './root-key.ts';
 import { slotSecretsOf } from './slots/slot-secrets.ts';
 
 export interface SlotAccess {
-  /** For the root key file, and for the other slots that need no person. */
+  /** The settings of the root key file and of the other unattended slots. */
   readonly configuration: Configuration;
   /** The passphrase of a key slot, which is then the only one that is tried; null without one. */
   readonly slotPassphrase: Secret | null;

@@ -66,7 +66,7 @@ export class RestoreChecks {
   readonly #sample: Pick<AssociatedData, 'credentialId' | 'path'>[] = [];
   #sampledById: ReadonlyMap<string, Pick<AssociatedData, 'credentialId' | 'path'>> | null = null;
   readonly #agents = new Map<AgentId, RestoredAgent>();
-  /** By credential, its newest version, until its row comes. */
+  /** The newest version of each credential, until its row comes. */
   readonly #newestVersions = new Map<string, number>();
   readonly #credentialIds = new Set<string>();
   #orphans = 0;

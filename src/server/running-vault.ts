@@ -46,7 +46,7 @@ export interface RunningVaultParts {
   readonly onStorageFailure: (failure: StoreError) => void;
   readonly approvalHoldMs: number;
   readonly node: OwnNode;
-  /** For links; null if browsers cannot reach the service. */
+  /** The URL in links; null if browsers cannot reach the server. */
   readonly consoleUrl: () => string | null;
   readonly ownPorts: () => readonly number[];
 }

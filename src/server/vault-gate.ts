@@ -45,7 +45,7 @@ export class VaultGate implements VaultAccess {
     return this.#running;
   }
 
-  /** For requests: each property of it is that of the vault which is open at that moment. */
+  /** The vault for requests: each property is that of the vault which is open at that moment. */
   get vault(): Vault {
     const current = (): Omit<Vault, 'access'> => {
       if (this.#running === null) throw new ApiError('VAULT_LOCKED', 'The vault is locked. Run leasehold unlock.');

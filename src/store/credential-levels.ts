@@ -10,9 +10,9 @@ export interface LevelQuery {
 
 interface LevelEntry {
   readonly name: string;
-  /** Of a directory: the number of credentials that the step found below it. */
+  /** The number of credentials that the step found below a directory. */
   readonly count: number;
-  /** Of a credential; null for a directory. */
+  /** The fields of a credential; null for a directory. */
   readonly credential: { readonly type: string; readonly updatedAt: number } | null;
 }
 

@@ -22,7 +22,7 @@ export interface StoredExposure extends Exposure {
   readonly newestVersion: number | null;
 }
 
-/** From leases. `times` is 0 if they are counted among the stored exposures, or have a token. */
+/** An exposure by leases. `times` is 0 if they are counted among the stored exposures, or have a token. */
 export interface LeaseExposure extends StoredExposure {
   readonly hasToken: boolean;
   readonly isLive: boolean;

@@ -8,7 +8,7 @@ export interface Migration {
   readonly sql: string;
 }
 
-/** In order; the numbers are 1, 2, 3 … without gaps. */
+/** Returns the migrations in order; the numbers are 1, 2, 3 … without gaps. */
 export function readMigrations(dialect: 'sqlite' | 'postgres'): Migration[] {
   const directory = join(import.meta.dirname, 'migrations', dialect);
   return readdirSync(directory)

@@ -22,7 +22,7 @@ export interface EntryRange {
 }
 
 export interface CredentialListQuery {
-  /** In order, not overlapping. */
+  /** The ranges in order, without overlaps. */
   readonly ranges: readonly PathRange[];
   readonly type: string | null;
 }
@@ -46,7 +46,7 @@ export const FIRST_CREDENTIAL: CredentialCursor = { range: 0, after: '' };
 /** Leases are listed newest first; the cursor is the sequence number of the last one read. */
 export const NEWEST_LEASE = Number.MAX_SAFE_INTEGER;
 
-/** Of those that one key covers, the newest that a decision reads. */
+/** The number of approvals of one key that a decision reads, the newest ones. */
 export const MAX_APPROVALS_OF_KEY = 16;
 
 export interface ApprovalQuery {

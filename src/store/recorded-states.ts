@@ -18,7 +18,7 @@ export function* readNewestState(subject: string): Procedure<string | null> {
   return typeof row?.['state'] === 'string' ? row['state'] : null;
 }
 
-/** By subject, those of agents, operators, policies and the keyset. Removed ones are left out. */
+/** The states of agents, operators, policies and the keyset, by subject. Removed ones are omitted. */
 export function* readControlStates(): Procedure<Map<string, string>> {
   const states = new Map<string, string>();
   for (const [from, before] of [

@@ -12,7 +12,7 @@ export interface SealedVersion {
   readonly content: Sealed;
 }
 
-/** After the version of the credential, in the table with that number. */
+/** A place after a version of a credential, in the table with that number. */
 export interface SealedCursor {
   readonly source: number;
   readonly credentialId: string;

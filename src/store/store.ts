@@ -81,12 +81,12 @@ export type StoredChange =
     };
 
 export interface WriteSet {
-  /** In order, without gaps, following the head at the beginning of the transaction. */
+  /** The entries in order, without gaps, following the head at the beginning of the transaction. */
   readonly entries: readonly AuditEntry[];
   readonly head: Head;
   /** The nodes of the tree that the entries complete. */
   readonly treeNodes: readonly StoredTreeNode[];
-  /** In the order in which they were decided. */
+  /** The changes in the order in which they were decided. */
   readonly changes: readonly StoredChange[];
   /**
    * Successful retrievals of each credential; each is also an entry and a new lease. The store decides when to add them
@@ -122,7 +122,7 @@ export interface ClusterView {
   readonly highWaterTime: number;
   /** The last entry of the log; null if the log is empty. */
   readonly last: LastEntry | null;
-  /** Of the keyset; 0 if the row does not exist. */
+  /** The version of the keyset; 0 if the row does not exist. */
   readonly keysetVersion: number;
   /** Changes after that epoch; null if it is so old that the control state must be reloaded. */
   readControl(afterEpoch: number): Promise<ControlChanges | null>;
@@ -157,7 +157,7 @@ export type LogLocation =
   /** One host; what is read there must have the entry, if one was seen. */
   | { readonly kind: 'postgres'; readonly address: PostgresAddress; readonly seen: SeenEntry | null };
 
-/** For a day, an ended session is told apart from an unknown one. */
+/** An ended session is told apart from an unknown one for a day. */
 export const ENDED_SESSION_RETENTION_MS = 24 * 3600 * 1000;
 /** Ended approvals are listed for a week. */
 export const ENDED_APPROVAL_RETENTION_MS = 7 * 24 * 3600 * 1000;

@@ -3,7 +3,7 @@ import type { AuditEntry } from '../core/audit.ts';
 import { numberIn } from './dialect.ts';
 import { type Procedure, sql } from './statement.ts';
 
-/** After an error of any method the log must be closed. */
+/** The log must be closed after an error of any method. */
 export interface StreamLog {
   /** Whether this node sends the stream. It does until the log is closed: another node then may. */
   claim(name: string): Promise<boolean>;

@@ -64,7 +64,7 @@ export function* countRows({ name }: Table<object>, views: TransferSource['views
   return numberIn(row, 'n');
 }
 
-/** For a store in which a range of a view is found by its key. @throws StoreError */
+/** Scans a store in which a range of a view is found by its key. @throws StoreError */
 export async function* scanByKey(source: TransferSource, table: Table<object>): AsyncGenerator<readonly Row[]> {
   let last: Row | undefined;
   do {
@@ -74,7 +74,7 @@ export async function* scanByKey(source: TransferSource, table: Table<object>): 
   } while (last !== undefined);
 }
 
-/** In key order, after a row. */
+/** The rows after a row, in key order. */
 function* readRows(
   table: Table<object>,
   views: TransferSource['views'],
@@ -90,7 +90,7 @@ function* readRows(
   return rows;
 }
 
-/** In key order. */
+/** The rows in key order. */
 export function selectRows({ name, key, list }: Table<object>, views: TransferSource['views'], where = raw('true')) {
   return sql`SELECT ${list} FROM ${raw(views[name] ?? name)} WHERE ${where} ORDER BY ${raw(key.join(', '))}`;
 }

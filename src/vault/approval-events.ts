@@ -11,7 +11,7 @@ export interface ApprovalEvent {
   readonly approval: Approval;
 }
 
-/** From a second to a day. */
+/** The bounds in seconds, up to a day. */
 const WAIT_BOUNDS = [1, 2, 5, 10, 30, 60, 120, 300, 900, 3600, 14_400, 86_400];
 /** A grant is stored again by each use that counts; a later one of these is not the approval itself. */
 const APPROVED_MS = 5000;

@@ -36,7 +36,7 @@ export interface HeldRequest {
   readonly path: CredentialPath;
   /** That a retrieval names; null for the newest one, and for a use. */
   readonly version: string | null;
-  /** Of the whole body, and of what tells how it is read; empty for a retrieval. */
+  /** The digest of the whole body and of the headers that tell how it is read; empty for a retrieval. */
   readonly bodyDigest: string;
   readonly isUpgrade: boolean;
   /** As JSON. */
@@ -58,7 +58,7 @@ export const APPROVAL_HOLD_MS = 25_000;
 const RETRY_AFTER_SECONDS = 1;
 /** How often a node with waiting requests reads which ones were answered. */
 const POLL_INTERVAL_MS = 50;
-/** For terms that change while a request prepares for them. */
+/** The tries if terms change while a request prepares for them. */
 const MAX_TRIES = 4;
 
 export class ApprovalHolds {

@@ -39,7 +39,7 @@ export interface ApprovalSettlementParts {
 export class ApprovalSettlement {
   readonly #parts: ApprovalSettlementParts;
   readonly #timer: NodeJS.Timeout;
-  /** After a start too, because a change may have been the last act of the former process. */
+  /** True at startup too, because a change may have been the last act of the previous process. */
   #mustReview = true;
   #settled: Promise<void> = Promise.resolve();
   #isStopped = false;

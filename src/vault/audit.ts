@@ -52,7 +52,7 @@ export async function listEntries(
   return readListing(page, source, scanTurns.readerOf(context, signal, isFiltered ? 'log' : 'list'));
 }
 
-/** Without a filter, sequence numbers give the count. */
+/** Sequence numbers give the count if there is no filter. */
 function countAll({ from, to, order }: EntryRange, atMost: number): CountStep<number> {
   const count = Math.min(to - from + 1, atMost);
   const next = order === 'asc' ? from + count : to - count;

@@ -33,17 +33,17 @@ export interface VersionExposure {
   readonly path: CredentialPath;
   readonly credentialId: CredentialId;
   readonly version: number;
-  /** Of the credential; null if it was deleted, and another one may have its path. */
+  /** The newest version of the credential; null if it was deleted, and another one may have its path. */
   readonly newestVersion: number | null;
-  /** By name. */
+  /** The agents, sorted by name. */
   readonly seenBy: readonly AgentExposure[];
   readonly usedBy: readonly AgentExposure[];
 }
 
-/** Between two tries, if leases became part of the stored exposures meanwhile. */
+/** The time between two tries, if leases became part of the stored exposures during the first. */
 const RETRY_MS = 100;
 
-/** By credential and version. @throws NOT_FOUND if no credential has or had the path */
+/** The exposure of each credential and version. @throws NOT_FOUND if no credential has or had the path */
 export async function exposureOf(
   { ledger, store, scanTurns }: Vault,
   context: Context,

@@ -17,7 +17,7 @@ export interface UseCall {
   readonly headers: HeaderPairs;
   /** Called when the use is allowed and recorded; before that, nothing of the body is read. Null without one. */
   openBody(): Readable | null;
-  /** In bytes; null if it is not known. */
+  /** The length in bytes; null if it is not known. */
   readonly bodyLength: number | null;
   readonly isUpgrade: boolean;
   /** The base URL without its selector, which replaces the target's origin in links; null to leave links. */
@@ -164,7 +164,7 @@ export class UseDecisions {
   }
 }
 
-/** With the headers that are bound. An upgrade has no body, and then sends more than was shown. */
+/** The digest includes the headers that are bound. An upgrade has no body, and then sends more than was shown. */
 function digestOf(call: UseCall, bodySha256: string): string {
   return sha256Base64(JSON.stringify([boundHeaders(call), call.isUpgrade, bodySha256]));
 }
@@ -191,7 +191,7 @@ function callerOf({ authentication }: Context): string {
   return authentication.kind === 'admin' ? '' : authentication.agentName;
 }
 
-/** Of those that are sent. */
+/** The header as it is sent. */
 function headerOf(call: UseCall, wanted: string): string | null {
   const values = sentHeaders(call).flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
   return values.length === 0 ? null : values.join(', ');

@@ -31,10 +31,10 @@ import type { Vault } from './vault.ts';
 export interface NewSlot {
   readonly name: SlotName;
   readonly kind: SlotKind;
-  /** Of an attended slot, with the parameters from which a command computes its secret again. */
+  /** The public key of an attended slot, whose secret a command computes again from the parameters. */
   readonly publicKey: string | null;
   readonly parameters: SlotParameters;
-  /** Of the other kinds: the name of a key or a credential. */
+  /** The name of a key or a credential, for the other kinds. */
   readonly key: string | null;
 }
 

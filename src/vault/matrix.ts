@@ -13,7 +13,7 @@ import { type CredentialCursor, FIRST_CREDENTIAL } from '../store/queries.ts';
 import { type ListReader, type PageRequest, readListing, Slice } from './paging.ts';
 import type { Vault } from './vault.ts';
 
-/** Of the response; further reasons are brief. WHY: turning 13 MB into JSON stops the service for 30 ms. */
+/** The length of the reasons in a response; further ones are brief. WHY: turning 13 MB into JSON takes 30 ms. */
 const MAX_REASONS_LENGTH = 1024 * 1024;
 
 export interface MatrixRequest {
@@ -38,7 +38,7 @@ export interface AccessMatrix {
   readonly pathsTotal: number;
   /** Each different one once. */
   readonly decisions: readonly MatrixDecision[];
-  /** By agent, path and action: an index of `decisions`. */
+  /** An index of `decisions` for each agent, path and action. */
   readonly cells: readonly (readonly (readonly number[])[])[];
 }
 
@@ -74,7 +74,7 @@ async function readPaths({ store }: Vault, { prefix, paths: page }: MatrixReques
   return { paths, total: listing.meta?.total ?? paths.length };
 }
 
-/** In slices, so that other requests are served between them. The policies are those of the time of each agent. */
+/** Decides in slices, between which other requests are served. The policies are those of the time of each agent. */
 export async function decideCells(
   readPolicies: () => PolicyIndex,
   agents: readonly AgentName[],

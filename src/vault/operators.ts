@@ -23,7 +23,7 @@ export interface IdentityDraft {
   readonly email?: string;
 }
 
-/** At the provider of the configuration. @throws INVALID_REQUEST */
+/** The identity at the provider of the configuration. @throws INVALID_REQUEST */
 export function toIdentity({ oidc }: Vault, { subject, email }: IdentityDraft): ProviderIdentity {
   if (oidc === null) throw invalidRequest('identity', 'needs a provider: start the server with --oidc-issuer');
   if ((subject === undefined) === (email === undefined))

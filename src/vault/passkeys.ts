@@ -36,7 +36,7 @@ export type { WebOrigin } from '../crypto/passkeys.ts';
 /** The bytes that the authenticator keeps with the passkey, by which a sign-in finds its operator. */
 const userHandle = ({ id }: Operator): Uint8Array => Buffer.from(id);
 
-/** Of a passkey's challenge, in base64url. `subject`: for what it is good. */
+/** The challenge of a passkey, in base64url. `subject` names its purpose. */
 function challengeOf({ keys }: Vault, id: ChallengeId, subject: string, { origin }: WebOrigin): string {
   return toBase64url(deriveNonce(keys.challenge, id, `passkey:${subject}:${origin}`));
 }

@@ -10,7 +10,7 @@ import { yieldToEventLoop } from './paging.ts';
 import type { Vault } from './vault.ts';
 
 const SEARCH_TIMEOUT_MS = 250;
-/** Of each kind. */
+/** The limit of matches of each kind. */
 const MAX_MATCHES = 1000;
 
 type FoundKind = 'credential' | 'agent' | 'policy' | 'operator';

@@ -36,7 +36,7 @@ export type LimitKind = (typeof LIMIT_KINDS)[number];
 
 interface Exceeded {
   readonly kind: LimitKind;
-  /** For people, such as `100 uses per hour`. */
+  /** The limit as a text, such as `100 uses per hour`. */
   readonly limit: string;
   readonly retryAfterSeconds: number;
 }

@@ -22,7 +22,7 @@ import type { Admission, UseLimits } from './use-limits.ts';
 export interface OngoingUse {
   readonly started: StartedUse;
   readonly head: BrokerHead;
-  /** To cut the use, destroy it. */
+  /** The caller destroys it to abort the request. */
   readonly body: Readable;
   /** Resolves when the response has ended; never rejects. */
   readonly result: Promise<UseResult>;
@@ -75,7 +75,7 @@ export class Uses {
   readonly #limits: UseLimits;
   readonly #decisions: UseDecisions;
   readonly #networks: NetworkLimits;
-  /** By the intent's entry; those checked longest ago first. */
+  /** The key is the intent's entry; requests checked longest ago come first. */
   readonly #running = new Map<EntryId, Running>();
   readonly measures = { started: 0, redactions: 0, ended: new Tally(USE_ENDS), bytes: new Tally(['in', 'out']) };
   #timer: NodeJS.Timeout | null = null;

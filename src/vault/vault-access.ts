@@ -10,7 +10,7 @@ export type UnlockableSlot = Pick<KeySlot, 'name' | 'kind' | 'parameters'>;
 export interface Unlocking {
   /** `rolled_back`: unlocked, and the log has lost entries. */
   readonly status: 'ok' | 'locked' | 'rolled_back';
-  /** Of the shares that were given; null for another kind of secret. */
+  /** The numbers of shares; null for another kind of secret. */
   readonly shares: { readonly given: number; readonly needed: number } | null;
 }
 

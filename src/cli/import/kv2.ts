@@ -17,7 +17,7 @@ import { type ImportSource, Reader } from './item.ts';
 import { addJson, isObject, type JsonObject, objectOf, parseJson } from './json.ts';
 
 interface Kv2Options {
-  /** Without a trailing slash, as `parseVaultAddress` returns it. */
+  /** The URL without a trailing slash, as `parseVaultAddress` returns it. */
   readonly address: string;
   readonly token: Secret;
   readonly namespace: string | null;

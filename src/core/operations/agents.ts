@@ -53,7 +53,7 @@ export const MAX_GRACE_SECONDS = 7 * 24 * 3600;
 
 export interface KeyRotation {
   readonly publicKey: PublicKey;
-  /** For how long logins with the former key succeed; its sessions stay. */
+  /** The time for which logins with the previous key succeed; its sessions stay. */
   readonly graceSeconds: number;
 }
 

@@ -29,7 +29,7 @@ import { originOf, type Usage, type UseRequest } from '../target.ts';
 
 /** What a caller has prepared after it learned that an approval is needed. */
 export interface ApprovalAsk {
-  /** Of the approval that is added if none exists. */
+  /** Id of the approval that is added if none exists. */
   readonly id: ApprovalId;
   readonly nonce: string;
   readonly key: ApprovalKey;

@@ -30,9 +30,9 @@ import type { CredentialPath } from '../path.ts';
 
 export interface Answer {
   readonly isApproved: boolean;
-  /** Of the approval as the operator was shown it. */
+  /** The nonce of the approval that the operator was shown. */
   readonly nonce: string;
-  /** For the agent; null if the operator gave none. */
+  /** The reason for the agent; null if the operator gave none. */
   readonly reason: string | null;
 }
 
@@ -117,7 +117,7 @@ function ended({ id }: Approval, status: string, entry: EntryDraft) {
   return rejected('APPROVAL_ENDED', message, entry, [], id);
 }
 
-/** By the agent that asked, or by an operator, who also ends a grant this way. */
+/** Withdraws a request for the agent that asked, or for an operator, who also ends a grant this way. */
 export function withdrawApproval(context: Context, place: ApprovalPlace): Operation<Approval> {
   const resource = `approval:${place.id}`;
   return operation<Approval>(

@@ -44,7 +44,7 @@ export const readHeld = adminOperation('exposure.read', (spec, name: AgentName |
 
 export interface Panic {
   readonly revocation: BulkRevocation;
-  /** For each agent when a previous panic ended its sessions, or null. */
+  /** The time at which a previous panic ended the sessions of each agent, or null. */
   readonly endedBefore: readonly (readonly [AgentId, number | null])[];
 }
 

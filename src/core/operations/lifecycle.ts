@@ -32,7 +32,7 @@ export const NOOP: Operation<null> = {
 
 const MAX_REASON_LENGTH = 2000;
 
-/** For the entry of a start; null without warnings. */
+/** The reason in the entry about startup; null without warnings. */
 export function warningsAsReason(warnings: readonly string[]): string | null {
   return warnings.length === 0 ? null : warnings.join(' ').slice(0, MAX_REASON_LENGTH);
 }

@@ -85,7 +85,7 @@ export function addOwnPasskey(context: Context, request: PasskeyRegistration): O
   );
 }
 
-/** With an enrolment code, whose MAC was already checked against `state`. */
+/** Adds a passkey by an enrolment code, whose MAC was already checked against `state`. */
 export function enrolPasskey(
   { requestId, remoteAddr }: Origin,
   request: PasskeyRegistration & { readonly state: string; readonly codeExpiresAt: number },
@@ -122,7 +122,10 @@ export const inviteOperator = adminOperation('operator.invite', (spec, name: Ope
   }),
 );
 
-/** By the operator itself or an admin. Ends the operator's sessions and leases, because one may be on a lost device. */
+/**
+ * The operator itself or an admin removes a passkey. The operator's sessions and leases end, because one may be on a
+ * lost device.
+ */
 export const removePasskey = adminOperation('operator.passkey_remove', (spec, name: OperatorName, id: PasskeyId) =>
   operation<null>({ ...spec, resource: name }, (input) => {
     const { caller, state, moment, entry } = input;

@@ -87,7 +87,7 @@ export interface SimulatedQuestion {
   readonly agent: PrincipalName;
   readonly path: CredentialPath;
   readonly action: string;
-  /** Of a use; null to decide by the policies only. */
+  /** The request of a use; null to decide by the policies only. */
   readonly request: UseRequest | null;
 }
 

@@ -85,7 +85,7 @@ export function decryptVersion<R>(
   };
 }
 
-/** As operators read it; null for the newest one. */
+/** The version as operators read it; null for the newest one. */
 export function nameVersion({ version }: RetrieveRequest): string | null {
   return version == null ? null : `version ${version}`;
 }

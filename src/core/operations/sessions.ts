@@ -20,7 +20,7 @@ import { principalOf } from '../policy.ts';
 
 export const CHALLENGE_LIFE_MS = 60_000;
 export const SESSION_LIFE_MS = 3_600_000;
-/** Without a renewal an operator's session ends after this time. */
+/** An operator's session ends after this time if it is not renewed. */
 export const OPERATOR_IDLE_MS = 30 * 60_000;
 /**
  * A renewal in the minute after a login or another renewal changes nothing and is not recorded, so that no client

@@ -11,13 +11,13 @@ import { type Context, type Operation, type Outcome, rejected, succeeded } from 
 import type { IdentityClaims, Operator, PasskeyId } from '../operator.ts';
 import { type CurrentSession, newSession, toCurrent } from './sessions.ts';
 
-/** For a person who has to find a phone or a security key. */
+/** An operator may have to find a phone or a security key. */
 export const PASSKEY_CHALLENGE_LIFE_MS = 5 * 60_000;
-/** For a person who types a password and a second factor at the provider. */
+/** An operator types a password and a second factor at the provider. */
 export const OIDC_STATE_LIFE_MS = 10 * 60_000;
 export const HANDOFF_LIFE_MS = 60_000;
 
-/** Of codes and states, which the service or a provider makes. SOURCE: RFC 6749, appendix A.11. */
+/** The form of codes and states, which the server or a provider makes. SOURCE: RFC 6749, appendix A.11. */
 export const SIGN_IN_CODE = /^[\x20-\x7e]{1,4096}$/;
 
 /** @throws INVALID_REQUEST naming `field` and the rule */

@@ -37,7 +37,7 @@ export interface StartedUse {
   readonly path: CredentialPath;
   readonly agentName: ActorName;
   readonly policyName: string;
-  /** By which it passed; null if it needed no approval. */
+  /** Id of the approval by which the request passed; null if it needed none. */
   readonly approvalId: ApprovalId | null;
   readonly request: UseRequest;
   /** The segment of a base URL at which links to the same origin are; null if the caller named the origin. */

@@ -19,7 +19,7 @@ import { checkForwarded } from '../../vault/misuse.ts';
 import type { Vault } from '../../vault/vault.ts';
 import { type Route, route } from '../route.ts';
 
-/** Of the response. More is not read. */
+/** The limit of the response's body. More is not read. */
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 export const useRoutes: readonly Route[] = [

@@ -16,7 +16,7 @@ const PAGE_ENTRIES = 500;
 /** Entries read without a pause: half a millisecond of work. */
 const STEP_ENTRIES = 125;
 const POLL_INTERVAL_MS = 200;
-/** After a page that was not full: a page and its sync cost the same for one entry as for a hundred. */
+/** The delay after a page that was not full: a page and its sync cost the same for one entry as for a hundred. */
 const BATCH_DELAY_MS = 100;
 const SAVE_INTERVAL_MS = 1000;
 const CLAIM_INTERVAL_MS = 2000;

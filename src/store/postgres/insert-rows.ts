@@ -3,7 +3,7 @@
 import { raw, type Statement, sql } from '../statement.ts';
 import type { ColumnType, Table } from '../table.ts';
 
-/** In the JSON: bytes are base64, and a list becomes its JSON text. */
+/** The types in the JSON: bytes are base64, and a list becomes its JSON text. */
 const TYPES: Readonly<Record<ColumnType, string>> = {
   text: 'text',
   number: 'bigint',

@@ -35,7 +35,7 @@ export async function printSchema(address: PostgresAddress | null, grantee: stri
   return [...pendingScripts(schema).map(({ name, sql }) => `-- ${name}\n${sql}`), ...grants].join('\n\n');
 }
 
-/** In one transaction, so that running nodes never lack a privilege. */
+/** One transaction, so that running nodes never lack a privilege. */
 function toGrantScript(grantee: string): string {
   const role = toIdentifier(grantee);
   if (role === null) throw new StoreError('unavailable', 'the role to grant to must have a name of 1 to 63 bytes');

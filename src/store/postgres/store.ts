@@ -23,7 +23,7 @@ import { PostgresStreamLog } from './stream-log.ts';
 import { sweep } from './sweeper.ts';
 import { beginTransaction, prepareTransactions } from './transaction.ts';
 
-/** In addition to one for transactions, and one for sessions and epochs. */
+/** The connections besides one for transactions, and one for sessions and epochs. */
 const READ_CONNECTIONS = 3;
 /** A migration may wait for that of another node, and rewrite large tables. */
 const MIGRATION_TIMEOUT_MS = 15 * 60_000;
@@ -36,7 +36,7 @@ export class PostgresStore implements Store {
   readonly measures: StoreMeasures;
   readonly #hosts: Hosts;
   readonly #pool: Pool;
-  /** For sessions and epochs, which precede every batch: they do not queue behind lists. */
+  /** Sessions and epochs precede every batch, so they do not queue behind lists. */
   readonly #priorityPool: Pool;
   #connection: Connection | null = null;
   #isClosed = false;

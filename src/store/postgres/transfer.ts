@@ -115,7 +115,7 @@ export class PostgresSource extends Transaction implements TransferSource {
   }
 }
 
-/** In the place of the check value of the root key, so that no node starts on a copy before it is published. */
+/** Replaces the check value of the root key, so that no node starts on a copy before it is published. */
 const UNPUBLISHED = 'unpublished';
 
 /** Writes everything in one transaction. */

@@ -15,7 +15,7 @@ const FLUSH_THRESHOLD_ENTRIES = 100_000;
 /** About 0.3 ms. */
 const ROWS_PER_COMMIT = 256;
 
-/** For tests. */
+/** Parameters that tests shorten. */
 export interface CountingOptions {
   readonly flushThreshold?: number;
   readonly rowsPerCommit?: number;
@@ -107,7 +107,7 @@ export class AccessCounts {
     return next + this.#rowsPerCommit >= countIds.length ? throughSeq : this.#throughSeq;
   }
 
-  /** After a successful commit only: advances the pass, and adds the retrievals of credentials that have a row. */
+  /** Called after successful commits only. Advances the pass, and adds retrievals of credentials that have a row. */
   committed(added: Iterable<readonly [CountRowId, number]>, headSeq: number): void {
     this.#stepped();
     for (const [id, count] of added) this.#addPending(id, count);

@@ -16,7 +16,7 @@ import type { CheckpointFailure } from './checkpoint-worker.ts';
 
 /** Pages in the write-ahead log that start a checkpoint: 32 MiB. */
 const CHECKPOINT_THRESHOLD_FRAMES = 4000;
-/** At this multiple of the threshold batches wait: otherwise the log grows faster than the thread can write it. */
+/** Batches wait at this multiple of the threshold: otherwise the log grows faster than the thread can write it. */
 const MAX_BACKLOG_FACTOR = 3;
 /** A check costs a few microseconds. */
 const COMMITS_PER_CHECK = 16;
@@ -26,7 +26,7 @@ const IDLE_MS = 1000;
 /** Threads in a row that did not start: then no later one will, and the log would grow until the disk is full. */
 const MAX_LOST_THREADS = 100;
 
-/** For tests. */
+/** Parameters that tests shorten. */
 export interface CheckpointOptions {
   readonly checkpointThreshold?: number;
   readonly idleMs?: number;
@@ -50,7 +50,7 @@ export class Checkpointer {
   /** Set while writers must wait. Never rejects. */
   #writeBarrier: Promise<void> | null = null;
   #failure: StoreError | null = null;
-  /** In a row. */
+  /** The threads that were lost in a row. */
   #lostThreads = 0;
 
   constructor(database: DatabaseSync, file: string, options: CheckpointOptions = {}) {

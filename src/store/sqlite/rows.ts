@@ -76,7 +76,7 @@ type EntryRow = [
 const FIRST_USE_FIELD = AUDIT_ENTRIES.columns.findIndex(({ name }) => name === USE_FIELDS[0]);
 const SUBJECT_FIELD = AUDIT_ENTRIES.columns.findIndex(({ name }) => name === 'subject');
 
-/** From an array in the order of `AUDIT_ENTRIES`. */
+/** Reads an array in the order of `AUDIT_ENTRIES`. */
 export function toEntry(row: unknown): AuditEntry {
   const values = row as EntryRow;
   const entry: AuditEntry = {

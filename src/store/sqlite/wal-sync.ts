@@ -19,7 +19,7 @@ export type SyncFile = (descriptor: number) => Promise<void>;
 /** Keeps the newest durable entry outside the database. Called for one entry at a time, in the order of the log. */
 export type KeepNewest = (entry: Pick<LastEntry, 'seq' | 'hmac'>) => Promise<void>;
 
-/** Between two checks of the files if no sync ran. */
+/** The time between two checks of the files if no sync ran. */
 const CHECK_INTERVAL_MS = 100;
 
 const closeFile = promisify(close);

@@ -13,7 +13,7 @@ import { inTransaction } from './database.ts';
 import { LeaseBlockWriter } from './lease-blocks.ts';
 import { insertText, Statements } from './statements.ts';
 
-/** Of an entry that is neither about a use nor records a state: most entries. */
+/** The fields that are null in most entries: those of uses and states. */
 const RARE_FIELDS: readonly string[] = [...USE_FIELDS, 'subject', 'state'];
 const PLAIN_COLUMNS = AUDIT_ENTRIES.columns.filter(({ name }) => !RARE_FIELDS.includes(name));
 

@@ -39,7 +39,7 @@ interface RunningBackup {
 
 /** One for each ledger at most: a backup takes space on the disk, and time of the processor. */
 const running = new WeakMap<Ledger, RunningBackup>();
-/** Of a ledger that is being closed. */
+/** The backup of a ledger that is being closed. */
 const NEVER_AGAIN: RunningBackup = { cut: () => undefined, ended: Promise.resolve() };
 /** How long a reader may take to end, for example because of a disk that does not respond. */
 const CUT_TIMEOUT_MS = 5000;
