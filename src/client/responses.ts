@@ -73,7 +73,7 @@ export async function toError(response: Response): Promise<LeaseholdError> {
   const details = {
     status,
     requestId: headers.get('x-request-id'),
-    retryAfterSeconds: Number(headers.get('retry-after')) || null,
+    retryAfterSeconds: toSeconds(headers.get('retry-after')),
   };
   if (typeof error?.code === 'string' && typeof error.message === 'string') {
     return new LeaseholdError(error.code, error.message, { ...details, approvalId: error.approval_id ?? null });
@@ -83,6 +83,11 @@ export async function toError(response: Response): Promise<LeaseholdError> {
     return new LeaseholdError('UNAVAILABLE', `the server reports the status "${data.status}"`, details);
   }
   throw notLeasehold(response);
+}
+
+/** WHY only digits: a delay of less than nothing would end at once, and the call would be repeated without a pause. */
+function toSeconds(text: string | null): number | null {
+  return text !== null && /^\d+$/.test(text) ? Number(text) || null : null;
 }
 
 /** Cancels a body that is not read; errors do not matter. */

@@ -76,6 +76,22 @@ test('a response without data, without a list or without an end is rejected, and
   await assert.rejects(vault.credentials.retrieve(path), { message: /longer than \d+ bytes/ });
 });
 
+test('a Retry-After that is no number of seconds does not shorten the delay of a retry', async () => {
+  for (const [given, seconds] of [
+    ['3', 3],
+    ['0', null],
+    ['-5', null],
+    ['-1e9', null],
+    ['NaN', null],
+    ['Thu, 01 Jan 1970 00:00:00 GMT', null],
+  ] as const) {
+    const fake: typeof fetch = async () =>
+      Response.json({ error: { code: 'UNAVAILABLE', message: 'Later.' } }, { status: 503, headers: { 'retry-after': given } });
+    const vault = new Leasehold({ address: 'http://localhost:7700', fetch: fake, retries: 0 });
+    await assert.rejects(vault.services(), { code: 'UNAVAILABLE', retryAfterSeconds: seconds }, given);
+  }
+});
+
 test('plain HTTP is allowed to this machine only, unless it is enabled', () => {
   const make = (address: string, more = {}) => new Leasehold({ address, ...more }).address;
   for (const host of ['localhost:7700', '127.0.0.1', '127.8.0.1:1', '[::1]:7700']) assert.ok(make(`http://${host}`));
