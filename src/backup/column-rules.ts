@@ -151,7 +151,7 @@ export const target: FieldRule = (value) => {
 export const placement: FieldRule = (value) => {
   if (!isJsonObject(value)) return 'must be an object';
   const { kind, ...others } = value;
-  const known = ['bearer', 'header', 'basic', 'query'].includes(String(kind));
+  const known = ['bearer', 'header', 'basic', 'query'].some((each) => each === kind);
   const areKnown = Object.entries(others).every(
     ([name, text]) =>
       ['name', 'template', 'username'].includes(name) &&

@@ -189,7 +189,8 @@ function toEnd(fields: JsonFields, number: number): BackupRecord & { readonly ki
   const { end, sha256 } = fields;
   assertRule(TOTALS_RULES, end, `record ${number} (the end)`);
   const totals = end as (BackupRecord & { readonly kind: 'end' })['totals'];
-  return { kind: 'end', totals, sha256: String(sha256) };
+  if (typeof sha256 !== 'string') throw damaged(`record ${number} (the end): sha256: must be a string`);
+  return { kind: 'end', totals, sha256 };
 }
 
 class AgentKeys {
@@ -227,9 +228,10 @@ class TableReaders {
 
   read(fields: JsonFields, number: number): BackupRecord & { readonly kind: 'rows' } {
     assertFields(fields, ['table', 'rows'], number);
-    const { table, rows } = fields;
-    const reader = typeof table === 'string' ? this.#readers.get(table) : undefined;
-    const position = TABLE_NAMES.indexOf(String(table));
+    const { table: given, rows } = fields;
+    const table = typeof given === 'string' ? given : '';
+    const reader = this.#readers.get(table);
+    const position = TABLE_NAMES.indexOf(table);
     // Rows refer to those of earlier tables.
     if (reader === undefined || position < this.#position) {
       throw damaged(`record ${number} has rows of a table that is unknown or out of order`);
@@ -240,7 +242,7 @@ class TableReaders {
       const broken = reader.read(row);
       if (broken !== null) throw damaged(`record ${number}, row ${index + 1} of ${table}, ${broken}`);
     }
-    return { kind: 'rows', table: String(table), rows };
+    return { kind: 'rows', table, rows };
   }
 
   areCounted(rows: Readonly<Record<string, number>>): boolean {

@@ -147,6 +147,13 @@ test('records that authenticate and are wrong: without an end, after it, with ot
     [first, Buffer.from('{"table":"none","rows":[]}\n')],
     /record 2 has rows of a table that is unknown or out of order/,
   );
+  const object = '{"toString":1,"valueOf":1}';
+  await refused(
+    [first, Buffer.from(`{"table":${object},"rows":[]}\n`)],
+    /record 2 has rows of a table that is unknown or out of order/,
+  );
+  const oddEnd = end.toString().replace(/"sha256":"[^"]*"/, `"sha256":${object}`);
+  await refused([first, rows, Buffer.from(oddEnd)], /record 3 \(the end\): sha256: must be a string/);
   await refused([first, Buffer.from('not JSON\n')], /record 2 is not JSON/);
   await refused([rows], /is not a backup of Leasehold/);
   const newer = new BackupWriter();

@@ -113,7 +113,7 @@ const JSON_COLUMNS: readonly (readonly [
     'usages',
     'placement',
     { kind: 'basic', username: null },
-    [{ kind: 'header' }, { kind: 'header', name: 'host' }, { kind: 'x' }],
+    [{ kind: 'header' }, { kind: 'header', name: 'host' }, { kind: 'x' }, { kind: { toString: 1, valueOf: 1 } }],
   ],
   [
     'approvals',

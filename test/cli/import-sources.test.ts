@@ -36,7 +36,7 @@ const BITWARDEN = {
       ],
       login: { uris: [{ uri: 'shop.example.org' }], username: 'ann', password: 'hunter2', totp: 'JBSW' },
     },
-    { type: 2, name: 'Note', notes: 'only a note', secureNote: { type: 0 } },
+    { type: 2, name: 'Note', notes: 'only a note', collectionIds: [{ toString: 1, valueOf: 1 }] },
     { type: 3, name: 'Card', notes: null, card: { number: '4242', code: '123', brand: '', constructor: 'c' } },
     { type: 5, name: 'Key', sshKey: { privateKey: 'PEM', publicKey: 'pub' } },
     { type: 1, name: 'Gone', deletedDate: '2026-01-01T00:00:00Z', login: { password: 'gone' } },

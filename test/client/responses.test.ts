@@ -86,7 +86,10 @@ test('a Retry-After that is no number of seconds does not shorten the delay of a
     ['Thu, 01 Jan 1970 00:00:00 GMT', null],
   ] as const) {
     const fake: typeof fetch = async () =>
-      Response.json({ error: { code: 'UNAVAILABLE', message: 'Later.' } }, { status: 503, headers: { 'retry-after': given } });
+      Response.json(
+        { error: { code: 'UNAVAILABLE', message: 'Later.' } },
+        { status: 503, headers: { 'retry-after': given } },
+      );
     const vault = new Leasehold({ address: 'http://localhost:7700', fetch: fake, retries: 0 });
     await assert.rejects(vault.services(), { code: 'UNAVAILABLE', retryAfterSeconds: seconds }, given);
   }

@@ -43,7 +43,8 @@ function addItem(reader: Reader, folders: ReadonlyMap<string, string>, item: Jso
   const title = textOf(item, 'name') ?? '';
   const { collectionIds } = item;
   const [firstCollection] = Array.isArray(collectionIds) ? collectionIds : [];
-  const parent = folders.get(textOf(item, 'folderId') ?? String(firstCollection)) ?? '';
+  const id = textOf(item, 'folderId') ?? (typeof firstCollection === 'string' ? firstCollection : '');
+  const parent = folders.get(id) ?? '';
   const where = parent === '' ? title : `${parent} › ${title}`;
   if (textOf(item, 'deletedDate') !== null) {
     reader.skip(where, 'it is in the trash');
