@@ -153,6 +153,13 @@ test('a terminal shows a value only with --reveal or a yes, and a no retrieves n
   const told = onTerminal(['get', 'shown/b', '--reveal']);
   await told.shows(/s3cret/);
   assert.ok(!told.screen().includes('Continue?'));
+  await put('steering/b', 'a\tb\n\u001b]0;taken\u0007');
+  for (const words of [['--reveal'], ['--field', 'value', '--reveal']]) {
+    const escaped = onTerminal(['get', 'steering/b', ...words]);
+    await escaped.shows(/b\r?\n\\u001b\]0;taken\\u0007/);
+    assert.ok(!escaped.screen().includes('\u001b]0;'));
+  }
+  assert.equal((await leasehold(['get', 'steering/b'])).stdout, 'a\tb\n\u001b]0;taken\u0007');
   const lease = onTerminal(['get', 'shown/b', '--field', 'lease_id']);
   await lease.shows(/[0-9a-f-]{36}/);
   assert.ok(!lease.screen().includes('s3cret'));

@@ -5,7 +5,7 @@ import { toggle, wholeNumber } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { defineCommand, type Invocation, TTL } from '../command.ts';
 import { withDenialHint } from '../explain-denial.ts';
-import type { Format } from '../output/cells.ts';
+import { escapeText, type Format } from '../output/cells.ts';
 import { assertNotLoaderVariable, toVariableName } from '../output/output.ts';
 import { requireConfirmation } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
@@ -52,6 +52,9 @@ export const get = defineCommand({
   },
 });
 
+const ESCAPED =
+  'WARNING  the value has characters that a terminal would interpret, and they are shown escaped. A pipe or a file receives the value byte for byte.';
+
 /** Only the flag selects a format here: a settings file or a variable must not change what a script reads. */
 function formatFlag({ settings: { format } }: Invocation): Format | null {
   return format.level === 'flag' ? format.value : null;
@@ -70,8 +73,13 @@ async function print(invocation: Invocation, { value, ...lease }: Retrieved): Pr
     await output.record(record);
     return;
   }
-  terminal.stdout.write(revealed);
-  if (terminal.stdout.isTTY !== true) return;
-  if (!revealed.endsWith('\n')) terminal.stdout.write('\n');
+  if (terminal.stdout.isTTY !== true) {
+    terminal.stdout.write(revealed);
+    return;
+  }
+  // WHY: an agent that may store the value could steer the terminal of an operator.
+  const shown = escapeText(revealed);
+  terminal.stdout.write(shown.endsWith('\n') ? shown : `${shown}\n`);
+  if (shown !== revealed) printNotice(terminal, ESCAPED);
   printNotice(terminal, `Lease ${lease.lease_id} ends at ${lease.expires_at}.`);
 }

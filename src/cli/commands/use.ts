@@ -14,7 +14,7 @@ import { defineCommand, type Invocation, TTL } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
 import { readInput } from '../input.ts';
-import { escapeControls, pluralize } from '../output/cells.ts';
+import { escapeText, pluralize } from '../output/cells.ts';
 import { reportError } from '../report-error.ts';
 import { printNotice, type Terminal } from '../terminal.ts';
 
@@ -186,8 +186,3 @@ function headLines({ status, headers }: UseResponse): string {
 }
 
 const withNewline = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
-
-/** Escapes what could steer a terminal, and keeps lines and tabs. */
-function escapeText(text: string): string {
-  return text.replaceAll('\r\n', '\n').replaceAll(/[^\n\t]+/g, escapeControls);
-}

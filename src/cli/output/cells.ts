@@ -28,6 +28,11 @@ export function escapeLines(text: string): string {
   return text.split('\n').map(escapeControls).join('\n');
 }
 
+/** Escapes what could steer a terminal, and keeps lines and tabs: for texts that a program may read too. */
+export function escapeText(text: string): string {
+  return text.replaceAll('\r\n', '\n').replaceAll(/[^\n\t]+/g, escapeControls);
+}
+
 /** `1 lease`, `2 leases`. */
 export function pluralize(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;

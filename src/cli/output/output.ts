@@ -3,7 +3,7 @@ import { isLoaderVariable } from '../../masking/secret-names.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteForShell } from '../../platform/shell-command.ts';
 import { hasColours, printNotice, type Terminal } from '../terminal.ts';
-import { escapeControls, escapeLines, type Format, type Printable, toText } from './cells.ts';
+import { escapeControls, escapeLines, escapeText, type Format, type Printable, toText } from './cells.ts';
 import { toTable } from './table.ts';
 
 export interface Output {
@@ -32,8 +32,8 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
   const print = async (value: Printable | readonly Printable[], columns: readonly string[]): Promise<void> => {
     if (field !== null) {
       const records = Array.isArray(value) ? (value as readonly Printable[]) : [value as Printable];
-      // Escape control characters on a terminal, except in a requested value.
-      const toLine = stdout.isTTY === true && field !== 'value' ? escapeControls : (text: string): string => text;
+      const toSafe = field === 'value' ? escapeText : escapeControls;
+      const toLine = stdout.isTTY === true ? toSafe : (text: string): string => text;
       for (const record of records) write(`${toLine(toText(pick(record, field)))}\n`);
       return;
     }
