@@ -122,7 +122,9 @@ function unknownFlag(called: Called | null, flag: string): UsageError {
   // Either --value, as in other programs, or a value that starts with -.
   if (called?.valueError !== undefined && (near === null || FOREIGN_VALUE_FLAGS.has(flag)))
     return called.valueError('unknown flag; ');
-  return usageError(called, near === null ? `unknown flag ${flag}` : `unknown flag ${flag}; did you mean --${near}?`);
+  // A name with other characters is not repeated, because it may be a value.
+  const what = flag === '' ? 'unknown flag' : `unknown flag ${flag}`;
+  return usageError(called, near === null ? what : `${what}; did you mean --${near}?`);
 }
 
 function tooManyArguments(called: Called | null, message: string): UsageError {

@@ -72,6 +72,7 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
   [['get', 'a', '--field='], /^leasehold: --field needs a value\.\n/],
   [['get', 'a', '--field', '-x'], /^leasehold: --field needs a value; write --field=VALUE if it starts with -\.\n/],
   [['-o', 'json', 'logout'], /^leasehold: unknown flag --output\.\n/],
+  [['list', '--__proto__', 'x'], /^leasehold: unknown flag\.\n/],
   [['--field', 'x', 'get', 'a', '--field', 'y'], /^leasehold: --field can be given only once\.\n/],
   [['get', 'a', '--reveal=yes'], /^leasehold: --reveal takes no value/],
   [['get', 'a', '--version', '0'], /^leasehold: --version must be a positive whole number\.\n/],
