@@ -12,6 +12,8 @@ import { notLeasehold } from './responses.ts';
 
 /** WHY less than 5 s: common proxies close a connection after 5 s without a request, and one sent then fails. */
 const IDLE_MS = 4000;
+/** Interim responses to one request. WHY: nothing slows their sender down, and parsing them delays everything else. */
+const MAX_INTERIM_RESPONSES = 100;
 const PEM = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/;
 
 export type AgentSetup = (agent: Agent) => void;
@@ -117,6 +119,14 @@ const send = (
     call.on('socket', (socket) => {
       // WHY: Node removes its own listener between two requests, and an error then would end the process.
       if (!call.reusedSocket) socket.on('error', () => undefined);
+    });
+    let interimResponses = 0;
+    call.on('information', ({ statusCode }) => {
+      interimResponses += 1;
+      if (interimResponses <= MAX_INTERIM_RESPONSES) return;
+      // ORDER: before the parser reaches a response in the same packet.
+      reject(notLeasehold({ status: statusCode }));
+      call.destroy();
     });
     call.on('close', () => reject(new TypeError('fetch failed')));
     call.on('upgrade', (response, socket) => {

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { directFetch } from '../../src/client/node-fetch.ts';
 import { ProviderClient } from '../../src/server/oidc-client.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startHostilePeer } from '../kit/hostile-peer.ts';
@@ -39,6 +40,19 @@ test('a receiver that switches protocols without a request for it fails its stre
     seriesValue(await scrape(service.address), 'leasehold_stream_failures_total', { stream: 'webhook' });
   await until(async () => (await failures()) >= 2);
   await service.stop();
+});
+
+test('interim responses without end fail the request, and nothing waits for its time-out', async (t) => {
+  for (const interim of ['HTTP/1.1 100 Continue\r\n\r\n', 'HTTP/1.1 102 Processing\r\n\r\n']) {
+    const whole = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+    const start = async (times: number): Promise<string> => {
+      const pieces = [Buffer.from(interim.repeat(times) + whole)];
+      return `http://127.0.0.1:${(await startHostilePeer(t, () => ({ pieces, end: 'stay' }))).port}/`;
+    };
+    const send = directFetch();
+    assert.equal((await send(await start(100))).status, 200);
+    await assert.rejects(send(await start(101)), { code: 'INVALID_RESPONSE' });
+  }
 });
 
 test('a sign-in at a provider whose metadata is too long or unusable is 503', async (t) => {
