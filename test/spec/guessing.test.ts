@@ -27,10 +27,11 @@ test('failed logins from an address are recorded up to a limit, then 429 and unr
   await direct.agent('forwarded');
   let recorded: string[] = [];
   const entries = await auditEntriesOf(direct, async () => {
-    const answers = await failMany(direct);
-    const limited = answers.filter(({ status }) => status === 429);
-    assert.ok(limited.length > 0);
-    for (const answer of limited) assertRejected(answer, 'RATE_LIMITED');
+    const answers: TestResponse[] = [];
+    const limited = () => answers.filter(({ status }) => status === 429);
+    // A slow machine is allowed one more failure for each second that it takes.
+    while (limited().length === 0) answers.push(...(await failMany(direct)));
+    for (const answer of limited()) assertRejected(answer, 'RATE_LIMITED');
     const failed = answers.filter(({ status }) => status !== 429);
     for (const answer of failed) assertRejected(answer, 'AUTH_FAILED');
     recorded = failed.map(() => 'auth.verify denied');
