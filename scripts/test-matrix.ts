@@ -37,7 +37,7 @@ export const ONCE: Readonly<Record<string, string>> = {
 };
 
 /**
- * The tests that `npm test` also runs on PostgreSQL. `test/contract`, `test/cluster` and `test/postgres` use it
+ * The tests for which `npm test` starts PostgreSQL too. `test/contract`, `test/cluster` and `test/postgres` use it
  * themselves.
  */
 export const EARLY_ON_POSTGRES: readonly string[] = ['test/spec/lists.test.ts'];
@@ -135,7 +135,7 @@ export function runsOnBoth(file: string): boolean {
 /** Whether the file opens its vaults on the selected store, though it runs once. */
 const opensSelected = (file: string): boolean => ['spec', 'vault'].includes(directoryOf(file) ?? '');
 
-/** Whether any of the tests needs a PostgreSQL server, even if it runs on SQLite. */
+/** Whether any of the tests needs a PostgreSQL server, even if its store is SQLite. */
 export function needsServer(passes: readonly Pass[]): boolean {
   const directories = ['backup', 'cluster', 'contract', 'postgres'];
   return passes.some(

@@ -58,7 +58,7 @@ export interface ServiceChallenge {
   isAnsweredBy(proof: string | null): boolean;
 }
 
-/** `address` is the content of the address file. Null unless a server runs on the directory. */
+/** `address` is the content of the address file. Null unless a server has the directory open. */
 export function challengeService(dataDir: string, address: string): ServiceChallenge | null {
   const { lockFile, proofFile } = dataDirPaths(dataDir);
   if (!isLocked(lockFile)) return null;
