@@ -9,7 +9,7 @@ import { LeaseAcquisitionError, type Refused } from '../run/leases.ts';
 import { approvalHint, isWithoutApproval } from './approval-notice.ts';
 import { Cancelled, Declined, EXIT, RemoteError } from './errors.ts';
 import { ErrorWithHint } from './explain-denial.ts';
-import { escapeControls, escapeLines } from './output/cells.ts';
+import { escapeControls, escapeText } from './output/cells.ts';
 import { type Identity, mayBeAdministrator, type Settings, titleOf } from './settings/settings.ts';
 import { hasColours, printNotice, type Terminal } from './terminal.ts';
 
@@ -29,7 +29,7 @@ export function reportError(context: ErrorContext, error: unknown, settings: Set
   if (error instanceof UsageError) {
     const code = error instanceof Cancelled ? error.exitCode : EXIT.USAGE;
     // A usage error may contain several lines, one for each problem.
-    return printError(terminal, escapeLines(toSentence(error.message)), error.hint, code);
+    return printError(terminal, escapeText(toSentence(error.message)), error.hint, code);
   }
   // Names and paths are validated by the server's own parsers, before any request.
   if (error instanceof ApiError || error instanceof StartupError)

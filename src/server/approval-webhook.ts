@@ -8,7 +8,7 @@ import { type Approval, type ApprovalId, describeScope, describeTimeout } from '
 import { Tally } from '../core/measures.ts';
 import { settledWithin } from '../platform/waiting.ts';
 import type { ApprovalEvent } from '../vault/approval-events.ts';
-import { logFailure, type ServiceLog } from './log.ts';
+import { type ServiceLog, withoutRepetitions } from './log.ts';
 import type { ApprovalWebhookOption } from './receiver-options.ts';
 import { failureOf, readWebhookKey, WebhookClient } from './webhook-client.ts';
 
@@ -40,7 +40,6 @@ export class ApprovalWebhook {
   readonly #stopped = new AbortController();
   readonly #queue: ApprovalMessage[] = [];
   #running: Promise<void> | null = null;
-  #loggedAt = Number.NEGATIVE_INFINITY;
   readonly results = new Tally(['sent', 'failed', 'dropped']);
 
   /** @throws StartupError */
@@ -53,7 +52,7 @@ export class ApprovalWebhook {
     this.#host = url.host;
     this.#client = new WebhookClient({ url, key: readWebhookKey(secretFile, warn), token: null, ca: null });
     this.#now = now;
-    this.#logError = logError;
+    this.#logError = withoutRepetitions(logError, LOG_INTERVAL_MS);
   }
 
   offer(message: ApprovalMessage): void {
@@ -115,9 +114,7 @@ export class ApprovalWebhook {
   }
 
   #logOften(error: unknown): void {
-    if (performance.now() - this.#loggedAt < LOG_INTERVAL_MS) return;
-    this.#loggedAt = performance.now();
-    logFailure(this.#logError, `an approval could not be sent to the webhook at ${this.#host}`, error);
+    this.#logError(`an approval could not be sent to the webhook at ${this.#host}`, error);
   }
 
   /** Resolves when the messages that wait were sent, or after a short time. */

@@ -24,12 +24,15 @@ import type { Configuration } from './configuration.ts';
 import { withConnectionName } from './database-option.ts';
 import { isLoopback } from './hosts.ts';
 import { listen } from './listen.ts';
-import { logFailure, oncePerSecond, type ServiceLog } from './log.ts';
+import { logFailure, type ServiceLog, withoutRepetitions } from './log.ts';
 import { metricsPage } from './monitoring.ts';
 import type { Locked } from './open-keys.ts';
 import { openVault, prepareDataDir } from './open-vault.ts';
 import { RunningVault } from './running-vault.ts';
 import { type OpenVault, VaultGate } from './vault-gate.ts';
+
+/** A failing storage repeats its line with each request. */
+const SAME_LINE_MS = 1000;
 
 export interface Service {
   /** The URL as clients take it, such as `http://127.0.0.1:7700`. */
@@ -77,7 +80,7 @@ export async function startService(
   const files = new ServiceFiles(configuration.dataDir);
   let listening: string | null = null;
   let ownPorts: readonly number[] = [];
-  const logOften = oncePerSecond(log.error);
+  const logOften = withoutRepetitions(log.error, SAME_LINE_MS);
   let adminToken: AdminToken | null = null;
   const chooseToken = (): AdminToken => {
     const { tokenFile } = dataDirPaths(configuration.dataDir);

@@ -15,7 +15,6 @@ export interface ServiceLog extends RequestLog {
 }
 
 const MAX_LINES_PER_SECOND = 50;
-const SAME_LINE_MS = 1000;
 
 export function createLog(level: LogLevel): ServiceLog {
   const log = pino(
@@ -60,12 +59,12 @@ export function logFailure(logError: ServiceLog['error'], line: string, error: u
   else logError(line, error);
 }
 
-/** Logs failures as `logFailure` does, and repetitions of a line at most once a second. */
-export function oncePerSecond(logError: ServiceLog['error']): ServiceLog['error'] {
+/** Logs failures as `logFailure` does, and repetitions of a line at most once in the interval. */
+export function withoutRepetitions(logError: ServiceLog['error'], intervalMs: number): ServiceLog['error'] {
   let last = { line: '', at: 0 };
   return (line, error) => {
     const now = performance.now();
-    if (line === last.line && now - last.at < SAME_LINE_MS) return;
+    if (line === last.line && now - last.at < intervalMs) return;
     last = { line, at: now };
     if (error === undefined) logError(line);
     else logFailure(logError, line, error);

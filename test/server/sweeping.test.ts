@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { startClock } from '../../src/ledger/clock.ts';
 import { startSweeping } from '../../src/server/background-tasks.ts';
-import { createLog, oncePerSecond, type ServiceLog } from '../../src/server/log.ts';
+import { createLog, type ServiceLog, withoutRepetitions } from '../../src/server/log.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import type { SweepResult } from '../../src/store/store.ts';
 import { aLease, commit, KEYS, leased, T0 } from '../contract/rows.ts';
@@ -97,7 +97,7 @@ test('an outage of the storage is logged in one line with the reason, and not as
   await sweeping.stop();
   assert.deepEqual(lines[0], ['sweeping failed; the server retries: PostgreSQL: the connection was lost']);
   lines.length = 0;
-  const logOften = oncePerSecond(log.error);
+  const logOften = withoutRepetitions(log.error, 1000);
   const bug = new TypeError('a bug');
   logOften('a batch could not be committed', outage);
   logOften('a batch could not be committed', outage);

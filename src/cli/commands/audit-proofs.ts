@@ -14,7 +14,7 @@ import { errnoSuffix, StartupError, UsageError } from '../../platform/errors.ts'
 import { publishNewFile, temporaryPath, writeNewFile, writeNewPrivateFile } from '../../platform/private-files.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import { inputName, readTextInput } from '../input.ts';
-import { escapeLines } from '../output/cells.ts';
+import { escapeText } from '../output/cells.ts';
 import { startProgress } from '../progress.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { printNotice, type Terminal } from '../terminal.ts';
@@ -50,7 +50,7 @@ const checkpoint = defineCommand({
 
 /** A pipe receives every byte, a terminal no control characters. */
 function printEvidence({ stdout }: Terminal, content: string): void {
-  stdout.write(stdout.isTTY === true ? escapeLines(content) : content);
+  stdout.write(stdout.isTTY === true ? escapeText(content) : content);
 }
 
 /** @throws UsageError if the file exists or cannot be written */

@@ -24,11 +24,7 @@ export function escapeControls(text: string): string {
   return escapeInvisible(text, (character) => character.split('').map(toEscape).join(''));
 }
 
-export function escapeLines(text: string): string {
-  return text.split('\n').map(escapeControls).join('\n');
-}
-
-/** Escapes what could steer a terminal, and keeps lines and tabs: for texts that a program may read too. */
+/** Escapes what could steer a terminal, and keeps lines and tabs. */
 export function escapeText(text: string): string {
   return text.replaceAll('\r\n', '\n').replaceAll(/[^\n\t]+/g, escapeControls);
 }

@@ -3,7 +3,7 @@ import { isLoaderVariable } from '../../masking/secret-names.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteForShell } from '../../platform/shell-command.ts';
 import { hasColours, printNotice, type Terminal } from '../terminal.ts';
-import { escapeControls, escapeLines, escapeText, type Format, type Printable, toText } from './cells.ts';
+import { escapeControls, escapeText, type Format, type Printable, toText } from './cells.ts';
 import { toTable } from './table.ts';
 
 export interface Output {
@@ -28,7 +28,7 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
   const isColoured = hasColours(terminal, stdout);
   const width = stdout.isTTY === true ? (stdout.columns ?? null) : null;
   // Escape control characters on a terminal; a pipe receives every byte.
-  const toTerminal = stdout.isTTY === true ? escapeLines : (text: string): string => text;
+  const toTerminal = stdout.isTTY === true ? escapeText : (text: string): string => text;
   const print = async (value: Printable | readonly Printable[], columns: readonly string[]): Promise<void> => {
     if (field !== null) {
       const records = Array.isArray(value) ? (value as readonly Printable[]) : [value as Printable];
