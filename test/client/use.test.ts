@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseholdError } from '../../src/client/leasehold.ts';
 import { startUpstream } from '../broker/upstream.ts';
 import { VALUE } from '../kit/use.ts';
-import { AGENT, setScene, withCode } from './fixture.ts';
+import { AGENT, setScene, throughProxy, withCode } from './fixture.ts';
 
 const PATH = 'openai/key';
 
@@ -157,8 +157,10 @@ test('a use may take 11 minutes, or the time of the option', async (t) => {
     [limits().includes(30_000), limits().includes(45_000), limits().includes(660_000)],
     [true, true, false],
   );
-  between.next('silence', ({ path }) => path === '/api/v1/use');
-  await assert.rejects(scene.asAdmin({ timeoutMs: 50, retries: 0 }).use(request), {
+  // A proxy of its own: on a busy machine the request that timed out may arrive during the next test.
+  const own = await throughProxy(t, scene);
+  own.between.next('silence');
+  await assert.rejects(own.asAdmin({ timeoutMs: 50, retries: 0 }).use(request), {
     ...withCode('TIMED_OUT', null),
     message: /within 0\.05 s$/,
   });
@@ -181,8 +183,7 @@ test('a use whose response is lost is repeated only if its method changes nothin
   let before = uses();
   cutOnce();
   assert.equal((await agent.fetch(PATH, `${origin}/v1/echo`)).status, 200);
-  // A busy server may ask for one more attempt.
-  assert.ok(uses() - before >= 2);
+  assert.equal(uses() - before, 2);
   before = uses();
   cutOnce();
   const post = agent.fetch(PATH, `${origin}/v1/echo`, { method: 'POST', body: 'pay' });
