@@ -4,6 +4,7 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { AuditEntry, EntryWithoutMac } from '../src/core/audit.ts';
+import { putRow } from '../src/core/change.ts';
 import { Secret } from '../src/core/credential.ts';
 import { type AgentId, type CredentialId, DEFAULT_TYPE } from '../src/core/names.ts';
 import { isControlSubject } from '../src/core/state.ts';
@@ -14,7 +15,7 @@ import type { SetDigest } from '../src/crypto/row-mac.ts';
 import { seal } from '../src/crypto/sealing.ts';
 import { hashToken } from '../src/crypto/tokens.ts';
 import type { TreeNode } from '../src/crypto/tree.ts';
-import { AUTHENTICATED_ROWS } from '../src/ledger/authenticated-rows.ts';
+import { toStoredPut } from '../src/ledger/authenticated-rows.ts';
 import { recordedStates } from '../src/ledger/decide-batch.ts';
 import { type ChainTip, readVaultState, toStoredNodes } from '../src/ledger/vault-state.ts';
 import { openKeys } from '../src/server/open-keys.ts';
@@ -128,37 +129,20 @@ function agentChanges(keys: VaultKeys, index: number, now: number): StoredChange
   };
   const tokenHash = hashToken(benchToken(index));
   const session = { tokenHash, agentId: id, issuedAt: now, expiresAt: now + SESSION_MS };
-  return [
-    { kind: 'putAgent', agent: AUTHENTICATED_ROWS.agent.withMac(keys.row, agent) },
-    { kind: 'putSession', session: AUTHENTICATED_ROWS.session.withMac(keys.row, session) },
-  ];
+  return [toStoredPut(keys.row, putRow('agent', agent)), toStoredPut(keys.row, putRow('session', session))];
 }
 
 function policyChanges(keys: VaultKeys, index: number, now: number): StoredChange[] {
-  return [
-    {
-      kind: 'putPolicy',
-      policy: AUTHENTICATED_ROWS.policy.withMac(keys.row, { ...benchPolicy(index), createdAt: now }),
-    },
-  ];
+  return [toStoredPut(keys.row, putRow('policy', { ...benchPolicy(index), createdAt: now }))];
 }
 
 function credentialChanges(keys: VaultKeys, index: number, now: number): StoredChange[] {
   const [id, path, type, version] = [newId() as CredentialId, benchPath(index), DEFAULT_TYPE, 1];
   const times = { createdAt: now, updatedAt: now };
   const sealed = seal(keys, new Secret(VALUE), { credentialId: id, path, type, version });
+  const credential = { id, path, type, description: '', ...times, version };
   return [
-    {
-      kind: 'putCredential',
-      credential: AUTHENTICATED_ROWS.credential.withMac(keys.row, {
-        id,
-        path,
-        type,
-        description: '',
-        ...times,
-        version,
-      }),
-    },
+    toStoredPut(keys.row, putRow('credential', credential)),
     { kind: 'addVersion', credentialId: id, version: { version, type, createdAt: now }, sealed },
   ];
 }

@@ -4,7 +4,7 @@
  */
 import type { CallerLookup, Session } from './agent.ts';
 import type { Approval, ApprovalId, ApprovalKey } from './approval.ts';
-import type { Change } from './change.ts';
+import { type Change, type HeldChange, isHeldChange, type Put, type Remove } from './change.ts';
 import type { ControlState } from './control.ts';
 import type { Credential, CredentialVersion } from './credential.ts';
 import type { IdempotencyId, IdempotencyRecord } from './idempotency.ts';
@@ -155,38 +155,13 @@ export class BatchState implements CallerLookup {
   apply(change: Change): void {
     const { loaded } = this;
     switch (change.kind) {
-      case 'putAgent':
-      case 'removeAgent':
-      case 'putPolicy':
-      case 'removePolicy':
-      case 'putOperator':
-      case 'removeOperator':
-        this.control.apply(change);
-        return;
-      case 'putSession':
-        loaded.sessions.set(change.session.tokenHash, change.session);
-        return;
-      case 'removeSession':
-        loaded.sessions.delete(change.tokenHash);
+      case 'put':
+      case 'remove':
+        if (isHeldChange(change)) this.control.apply(change);
+        else this.#applyRow(change);
         return;
       case 'consumeChallenge':
         loaded.spentChallenges.add(change.id);
-        return;
-      case 'saveIdempotencyRecord':
-        loaded.idempotencyRecords.set(change.record.id, change.record);
-        return;
-      case 'putCredential':
-        loaded.credentials.set(change.credential.path, change.credential);
-        return;
-      case 'removeCredential':
-        loaded.credentials.delete(change.path);
-        loaded.altered.delete(change.path);
-        return;
-      case 'putUsage':
-        loaded.usages.set(change.usage.path, change.usage);
-        return;
-      case 'removeUsage':
-        loaded.usages.delete(change.path);
         return;
       case 'addVersion': {
         const { credential, version } = change;
@@ -203,9 +178,6 @@ export class BatchState implements CallerLookup {
         return;
       case 'removeKeySlot':
         loaded.keySlots.delete(change.id);
-        return;
-      case 'putApproval':
-        loaded.approvals.set(change.approval.id, change.approval);
         return;
       case 'editKeyset':
       case 'reencrypt':
@@ -232,6 +204,22 @@ export class BatchState implements CallerLookup {
       case 'revokeMatching':
         for (const [id, lease] of loaded.leases) loaded.leases.set(id, applyRevocation(lease, change.revocation));
         return;
+    }
+  }
+
+  #applyRow({ kind, resource, row }: Exclude<Put | Remove, HeldChange>): void {
+    const { loaded } = this;
+    if (resource === 'approval') loaded.approvals.set(row.id, row);
+    else if (resource === 'reply') loaded.idempotencyRecords.set(row.id, row);
+    else if (kind === 'put') {
+      if (resource === 'session') loaded.sessions.set(row.tokenHash, row);
+      else if (resource === 'credential') loaded.credentials.set(row.path, row);
+      else loaded.usages.set(row.path, row);
+    } else if (resource === 'session') loaded.sessions.delete(row.tokenHash);
+    else if (resource === 'targets') loaded.usages.delete(row.path);
+    else {
+      loaded.credentials.delete(row.path);
+      loaded.altered.delete(row.path);
     }
   }
 

@@ -1,38 +1,59 @@
-/**
- * What an outcome changes, as plain data: the closed union that the ledger applies in memory and commits to the store.
- */
+/** The changes of an outcome as plain data, which the ledger applies in memory and commits to the store. */
 import type { Agent, Session } from './agent.ts';
 import type { Approval, ApprovalRequest } from './approval.ts';
 import type { AssociatedData, Credential, CredentialVersion, Sealed } from './credential.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { KeySlot, KeysetEdit, SlotId } from './keyset.ts';
 import type { BulkRevocation, Exposure, Lease } from './lease.ts';
-import type {
-  AgentId,
-  AgentName,
-  ChallengeId,
-  CredentialId,
-  LeaseId,
-  OperatorName,
-  PolicyName,
-  TokenHash,
-} from './names.ts';
+import type { ChallengeId, CredentialId, LeaseId } from './names.ts';
 import type { Operator } from './operator.ts';
-import type { CredentialPath } from './path.ts';
 import type { Policy } from './policy.ts';
 import type { Usage } from './target.ts';
 
+/** The rows on which decisions depend, by resource. They are stored with a MAC. */
+export interface RowOf {
+  readonly agent: Agent;
+  readonly operator: Operator;
+  readonly policy: Policy;
+  readonly session: Session;
+  readonly credential: Credential;
+  readonly targets: Usage;
+  readonly approval: Approval;
+  /** The reply to a request with an Idempotency-Key. */
+  readonly reply: IdempotencyRecord;
+}
+export type Resource = keyof RowOf;
+
+/** The columns that identify a row to remove, and those of its subject in the audit log. */
+export interface KeyOf {
+  readonly agent: Pick<Agent, 'id' | 'name'>;
+  readonly operator: Pick<Operator, 'id' | 'name'>;
+  readonly policy: Pick<Policy, 'name'>;
+  readonly session: Pick<Session, 'tokenHash' | 'issuedAt'>;
+  readonly credential: Pick<Credential, 'id' | 'path'>;
+  readonly targets: Pick<Usage, 'path'>;
+}
+
+/** Creates the row, or replaces the one with the same key. */
+export type Put = { [R in Resource]: { readonly kind: 'put'; readonly resource: R; readonly row: RowOf[R] } }[Resource];
+export type Remove = {
+  [R in keyof KeyOf]: { readonly kind: 'remove'; readonly resource: R; readonly row: KeyOf[R] };
+}[keyof KeyOf];
+
+export function putRow<R extends Resource>(resource: R, row: RowOf[R]): Put {
+  return { kind: 'put', resource, row } as Put;
+}
+
+export function removeRow<R extends keyof KeyOf>(resource: R, row: KeyOf[R]): Remove {
+  return { kind: 'remove', resource, row } as Remove;
+}
+
 /** Changes that are stored as they are. */
 export type DirectChange =
-  | { readonly kind: 'removeAgent'; readonly id: AgentId; readonly name: AgentName }
-  | { readonly kind: 'removePolicy'; readonly name: PolicyName }
-  | { readonly kind: 'removeOperator'; readonly name: OperatorName }
-  | { readonly kind: 'removeSession'; readonly tokenHash: TokenHash; readonly issuedAt: number }
+  | Remove
   | { readonly kind: 'consumeChallenge'; readonly id: ChallengeId; readonly expiresAt: number }
-  | { readonly kind: 'removeCredential'; readonly id: CredentialId; readonly path: CredentialPath }
   /** Deletes the versions up to and including `through`. */
   | { readonly kind: 'pruneVersions'; readonly credentialId: CredentialId; readonly through: number }
-  | { readonly kind: 'removeUsage'; readonly path: CredentialPath }
   | { readonly kind: 'addLease'; readonly lease: Lease }
   | { readonly kind: 'renewLease'; readonly id: LeaseId; readonly expiresAt: number; readonly policyName: string }
   | { readonly kind: 'revokeLease'; readonly id: LeaseId; readonly revokedAt: number }
@@ -45,16 +66,7 @@ export type DirectChange =
 
 export type Change =
   | DirectChange
-  // Rows on which decisions depend are stored with a MAC.
-  | { readonly kind: 'putAgent'; readonly agent: Agent }
-  | { readonly kind: 'putPolicy'; readonly policy: Policy }
-  | { readonly kind: 'putOperator'; readonly operator: Operator }
-  | { readonly kind: 'putSession'; readonly session: Session }
-  | { readonly kind: 'putApproval'; readonly approval: Approval }
-  | { readonly kind: 'putCredential'; readonly credential: Credential }
-  | { readonly kind: 'putUsage'; readonly usage: Usage }
-  /** Replaces an expired record with the same id. */
-  | { readonly kind: 'saveIdempotencyRecord'; readonly record: IdempotencyRecord }
+  | Put
   /** The store gets the value sealed. */
   | { readonly kind: 'addVersion'; readonly credential: Credential; readonly version: CredentialVersion }
   /** Creates the slot, or replaces it; the store gets the root key sealed to it. */
@@ -66,15 +78,17 @@ export type Change =
   /** The batch adds these up per credential. */
   | { readonly kind: 'incrementAccessCount'; readonly credentialId: CredentialId };
 
-/** Whether the change alters what nodes hold in memory (agents, operators, policies): it increments the epoch. */
+/** The resources of which every node holds all rows in memory. */
+export const HELD_RESOURCES = ['agent', 'operator', 'policy'] as const satisfies readonly Resource[];
+export type HeldResource = (typeof HELD_RESOURCES)[number];
+
+export type HeldChange = Extract<Put | Remove, { resource: HeldResource }>;
+
+export function isHeldChange(change: Put | Remove): change is HeldChange {
+  return HELD_RESOURCES.some((resource) => resource === change.resource);
+}
+
+/** Whether the change alters what nodes hold in memory (including the keyset): it increments the epoch. */
 export function changesControlState(change: Change): boolean {
-  return (
-    change.kind === 'putAgent' ||
-    change.kind === 'removeAgent' ||
-    change.kind === 'putPolicy' ||
-    change.kind === 'removePolicy' ||
-    change.kind === 'putOperator' ||
-    change.kind === 'removeOperator' ||
-    change.kind === 'editKeyset'
-  );
+  return change.kind === 'editKeyset' || ((change.kind === 'put' || change.kind === 'remove') && isHeldChange(change));
 }

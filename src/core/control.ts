@@ -1,6 +1,6 @@
 /** The control state: agents, operators and policies, as every decision sees them. */
 import type { Agent } from './agent.ts';
-import type { Change } from './change.ts';
+import type { HeldChange } from './change.ts';
 import { type AgentId, type AgentName, isOperatorName, type OperatorName, type PrincipalName } from './names.ts';
 import { hasRole, type IdentityClaims, isBoundTo, isNamedBy, type Operator, type PasskeyId } from './operator.ts';
 import type { Policy } from './policy.ts';
@@ -86,13 +86,14 @@ export class ControlState {
     return [...this.#operators.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  apply(change: Change): void {
-    if (change.kind === 'putAgent') this.#putAgent(change.agent);
-    if (change.kind === 'removeAgent') this.#removeAgent(change);
-    if (change.kind === 'putOperator') this.#operators.set(change.operator.name.toLowerCase(), change.operator);
-    if (change.kind === 'removeOperator') this.#operators.delete(change.name.toLowerCase());
-    if (change.kind === 'putPolicy') this.policies.put(change.policy);
-    if (change.kind === 'removePolicy') this.policies.remove(change.name);
+  apply({ kind, resource, row }: HeldChange): void {
+    if (kind === 'put') {
+      if (resource === 'agent') this.#putAgent(row);
+      else if (resource === 'policy') this.policies.put(row);
+      else this.#operators.set(row.name.toLowerCase(), row);
+    } else if (resource === 'agent') this.#removeAgent(row);
+    else if (resource === 'policy') this.policies.remove(row.name);
+    else this.#operators.delete(row.name.toLowerCase());
   }
 
   #removeAgent({ id, name }: { readonly id: AgentId; readonly name: AgentName }): void {

@@ -5,7 +5,7 @@
 import { type Authentication, actorId, actorName, type Caller, identify, type Requester } from './agent.ts';
 import { type AuditResult, draftEntry, type EntryDraft, type EventType, type UseFields } from './audit.ts';
 import type { BatchState, ReadSet } from './batch-state.ts';
-import type { Change } from './change.ts';
+import { type Change, putRow } from './change.ts';
 import type { AssociatedData, Sealed, Secret } from './credential.ts';
 import { ApiError, type ApiErrorCode, type ErrorInfo } from './errors.ts';
 import {
@@ -231,5 +231,5 @@ function saved<R>(
     reply: JSON.stringify(reply),
     expiresAt: now + IDEMPOTENCY_TTL_MS,
   };
-  return { ...outcome, changes: [...outcome.changes, { kind: 'saveIdempotencyRecord', record }] };
+  return { ...outcome, changes: [...outcome.changes, putRow('reply', record)] };
 }

@@ -35,6 +35,12 @@ export const SUBJECT = {
 
 export type SubjectKind = keyof typeof SUBJECT;
 
+/** `row` has the columns of the subject. */
+export function subjectOf<K extends SubjectKind>(kind: K, row: Parameters<(typeof SUBJECT)[K]>[0]): string {
+  const toSubject = SUBJECT[kind] as (of: typeof row) => string;
+  return toSubject(row);
+}
+
 export const KEYSET_SUBJECT = 'keyset';
 
 const CONTROL_KINDS = ['agent:', 'operator:', 'policy:'];

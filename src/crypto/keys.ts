@@ -30,7 +30,7 @@ import {
   toKeyring,
 } from './keyset.ts';
 import { decodeStrictBase64, KEY_BYTES, newRootKey, timingSafeEqualText } from './primitives.ts';
-import { rowMac } from './row-mac.ts';
+import { fieldsMac } from './row-mac.ts';
 
 export class VaultKeys implements AuditKeys {
   #keyring: Keyring | null;
@@ -129,7 +129,7 @@ export class VaultKeys implements AuditKeys {
   get state(): string {
     const { version, rootVersion, document } = this.#ring;
     const digest = hash('sha256', JSON.stringify(document), 'base64');
-    return rowMac(this.row, 'keyset', [this.vaultId, version, rootVersion, digest]);
+    return fieldsMac(this.row, 'keyset', [this.vaultId, version, rootVersion, digest]);
   }
 
   /** The ids of the slots in force. */
@@ -220,7 +220,7 @@ function withMac(rowKey: KeyObject, vaultId: VaultId, slot: WrappedKeySlot): Wra
   const { id, name, kind, parameters, publicKey, createdAt, rootVersion, sealedRoot } = slot;
   const sealed = Buffer.from(sealedRoot).toString('base64');
   const fields = [vaultId, id, name, kind, JSON.stringify(parameters), publicKey, createdAt, rootVersion, sealed];
-  return { ...slot, mac: rowMac(rowKey, 'key-slot', fields) };
+  return { ...slot, mac: fieldsMac(rowKey, 'key-slot', fields) };
 }
 
 /** The 32 bytes of a root key file: base64, with or without one line break. Null for any other text. */

@@ -1,39 +1,34 @@
 /**
- * MACs on the rows on which decisions depend: agents, policies, sessions, credentials and idempotency records. They
- * detect an edit of the database when the row is read. The key also computes the MACs stored in place of idempotency
- * keys and requests, and the MAC of the rollback marker.
+ * MACs on the rows on which decisions depend. They detect an edit of the database when the row is read. The key also
+ * computes the MACs stored in place of idempotency keys and requests, and those of the rollback marker and the keyset.
  */
 import { createHmac, type KeyObject } from 'node:crypto';
+import type { Resource } from '../core/change.ts';
 import { timingSafeEqualText } from './primitives.ts';
 
-export type RowFields = readonly (string | number | readonly string[])[];
+export type MacPurpose = 'approval-key' | 'idempotency' | 'request' | 'rollback-marker' | 'key-slot' | 'keyset';
+export type MacFields = readonly (string | number | readonly string[])[];
 
-export type RowKind =
-  | 'agent'
-  | 'operator'
-  | 'policy'
-  | 'session'
-  | 'credential'
-  | 'targets'
-  | 'approval'
-  | 'approval-key'
-  | 'reply'
-  | 'idempotency'
-  | 'request'
-  | 'rollback-marker'
-  | 'key-slot'
-  | 'keyset';
-
-/** Base64 of HMAC-SHA256 over the JSON array of the kind and the row's fields in order. SOURCE: docs/formats.md. */
-export function rowMac(rowKey: KeyObject, kind: RowKind, fields: RowFields): string {
-  return createHmac('sha256', rowKey)
-    .update(JSON.stringify([`leasehold-${kind}-v1`, ...fields]))
-    .digest('base64');
+/** Base64 of HMAC-SHA256 over the JSON array of the purpose and the fields in order. SOURCE: docs/formats.md. */
+export function fieldsMac(rowKey: KeyObject, purpose: MacPurpose, fields: MacFields): string {
+  return macOf(rowKey, [`leasehold-${purpose}-v1`, ...fields]);
 }
 
-/** `mac` is unknown: a damaged page can hold null in a column that is never null. */
-export function isRowAuthentic(rowKey: KeyObject, kind: RowKind, fields: RowFields, mac: unknown): boolean {
-  return typeof mac === 'string' && timingSafeEqualText(rowMac(rowKey, kind, fields), mac);
+/**
+ * Base64 of HMAC-SHA256 over the JSON array of the resource and an object with the row's values by the name of the
+ * column, in code-point order and without null. SOURCE: docs/formats.md.
+ */
+export function rowMac(rowKey: KeyObject, resource: Resource, values: Readonly<Record<string, unknown>>): string {
+  return macOf(rowKey, [`leasehold-${resource}-v2`, values]);
+}
+
+/** `stored` is unknown: a damaged page can hold null in a column that is never null. */
+export function isMac(stored: unknown, mac: string): boolean {
+  return typeof stored === 'string' && timingSafeEqualText(mac, stored);
+}
+
+function macOf(rowKey: KeyObject, content: readonly unknown[]): string {
+  return createHmac('sha256', rowKey).update(JSON.stringify(content)).digest('base64');
 }
 
 // A keyed digest of a set of rows that is updated row by row: the XOR of a MAC of each member, under an outer MAC. The

@@ -15,7 +15,7 @@ import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ControlChanges, LoadedFromStore, StoredChange, StoreTransaction } from '../store/store.ts';
 import { readEpoch } from '../store/vault-metadata.ts';
-import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
+import { isAuthentic } from './authenticated-rows.ts';
 import { type Clock, DatabaseClock } from './clock.ts';
 import { applyRemoteChanges, refreshKeys } from './cluster-sync.ts';
 import { type DecidedBatch, decideBatch, type OperationResult } from './decide-batch.ts';
@@ -33,8 +33,8 @@ export interface BatchParts {
   readonly denials: DenialBudget;
   /** Decides, but writes nothing: reads are not recorded, and a change is rejected. */
   readonly isReadOnly?: boolean;
-  /** Called with the agents that other nodes deregistered, whose files this node must remove. */
-  readonly onDeregistered: (agents: ControlChanges['removedAgents']) => void;
+  /** Called with the agents, operators and policies that other nodes removed. */
+  readonly onRemoved: (removals: ControlChanges['removals']) => void;
   /** Called with the changes of each batch that was written, before it is durable. */
   readonly onCommitted: (changes: readonly StoredChange[]) => void;
 }
@@ -107,7 +107,7 @@ export class BatchRunner {
   async #begin({ shared }: StoreTransaction): Promise<number> {
     const { store, keys, clock } = this.#parts;
     if (shared === null) return Math.max(clock.now(), this.#memory.lastEntryAt);
-    this.#parts.onDeregistered(await applyRemoteChanges(this.#memory, shared, store, keys));
+    this.#parts.onRemoved(await applyRemoteChanges(this.#memory, shared, store, keys));
     store.see(this.#memory.lastSeenEntry);
     const notBefore = Math.max(shared.highWaterTime, this.#memory.lastEntryAt);
     if (clock instanceof DatabaseClock) {
@@ -142,7 +142,7 @@ export class BatchRunner {
       this.#parts.store.see(last);
     }
     for (const change of changes) {
-      if (change.kind === 'removeSession') memory.sessions.drop(change.tokenHash);
+      if (change.kind === 'remove' && change.resource === 'session') memory.sessions.drop(change.row.tokenHash);
     }
     this.#measures.committed(entries, changes, now);
     this.#parts.onCommitted(changes);
@@ -171,7 +171,7 @@ export class BatchRunner {
     const transaction = await store.begin([]);
     try {
       if (transaction.shared !== null) {
-        this.#parts.onDeregistered(await applyRemoteChanges(memory, transaction.shared, store, keys));
+        this.#parts.onRemoved(await applyRemoteChanges(memory, transaction.shared, store, keys));
       }
     } catch (error) {
       await transaction.rollback();
@@ -230,15 +230,13 @@ function populate(
     if (!isRecorded(SUBJECT.session(session), session)) continue;
     // A session that equals the cached one was authentic when it was cached.
     const isKnown = isSameSession(sessions.get(session.tokenHash), session);
-    if (isKnown || AUTHENTICATED_ROWS.session.isAuthentic(keys.row, session))
-      loaded.sessions.set(session.tokenHash, session);
+    if (isKnown || isAuthentic(keys.row, 'session', session)) loaded.sessions.set(session.tokenHash, session);
   }
   for (const credential of found.credentials) {
     loaded.credentials.set(credential.path, credential);
     if (authentic.has(credential)) continue;
     const isGood =
-      isRecorded(SUBJECT.credential(credential), credential) &&
-      AUTHENTICATED_ROWS.credential.isAuthentic(keys.row, credential);
+      isRecorded(SUBJECT.credential(credential), credential) && isAuthentic(keys.row, 'credential', credential);
     if (isGood) authentic.add(credential);
     else loaded.altered.add(credential.path);
   }
@@ -246,18 +244,18 @@ function populate(
   for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
   for (const usage of found.usages) {
     if (!isRecorded(SUBJECT.targets(usage), usage)) continue;
-    if (AUTHENTICATED_ROWS.usage.isAuthentic(keys.row, usage)) loaded.usages.set(usage.path, usage);
+    if (isAuthentic(keys.row, 'targets', usage)) loaded.usages.set(usage.path, usage);
   }
   for (const approval of found.approvals) {
     if (!isRecorded(SUBJECT.approval(approval), approval)) continue;
-    if (AUTHENTICATED_ROWS.approval.isAuthentic(keys.row, approval)) loaded.approvals.set(approval.id, approval);
+    if (isAuthentic(keys.row, 'approval', approval)) loaded.approvals.set(approval.id, approval);
   }
   for (const slot of found.keySlots) if (keys.isSlotAuthentic(slot)) loaded.keySlots.set(slot.id, toKeySlot(slot));
   loaded.keySlotsInForce = keys.slotIds;
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);
   for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
   for (const record of found.idempotencyRecords) {
-    if (AUTHENTICATED_ROWS.reply.isAuthentic(keys.row, record)) loaded.idempotencyRecords.set(record.id, record);
+    if (isAuthentic(keys.row, 'reply', record)) loaded.idempotencyRecords.set(record.id, record);
   }
 }
 

@@ -3,28 +3,29 @@
  * node's last batch. The store has checked that the log has the last entry that the node has seen.
  */
 
-import { REMOVED, SUBJECT } from '../core/state.ts';
+import { removeRow } from '../core/change.ts';
+import { REMOVED, subjectOf } from '../core/state.ts';
 import { isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { CompactRange } from '../crypto/tree.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
-import type { ClusterView, ControlChanges, Head, LastEntry } from '../store/store.ts';
+import type { ClusterView, ControlChanges, Head, HeldRemove, LastEntry } from '../store/store.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
-import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
+import { isAuthentic } from './authenticated-rows.ts';
 import { readControl } from './read-control.ts';
 import { findLastTime, type VaultState } from './vault-state.ts';
 
 /**
- * Updates control state and the end of the log, under the batch's lock. Resolves to the agents that other nodes
- * deregistered; empty if too much changed for a list and the whole control state was read. @throws StoreError
+ * Updates control state and the end of the log, under the batch's lock. Resolves to what other nodes removed; empty if
+ * too much changed for a list and the whole control state was read. @throws StoreError
  */
 export async function applyRemoteChanges(
   memory: VaultState,
   shared: ClusterView,
   store: Store,
   keys: VaultKeys,
-): Promise<ControlChanges['removedAgents']> {
+): Promise<ControlChanges['removals']> {
   const { head, last } = shared;
   // ORDER: before anything is checked, because it may be under a new key.
   if (shared.keysetVersion !== keys.version) await refreshKeys(store, keys);
@@ -38,7 +39,7 @@ export async function applyRemoteChanges(
     memory.tip = { seq: head.seq, hmac: head.hmac, epoch: memory.tip.epoch, control: head.control, tree };
   }
   const epoch = head?.epoch ?? memory.tip.epoch;
-  let removedAgents: ControlChanges['removedAgents'] = [];
+  let removals: ControlChanges['removals'] = [];
   if (epoch !== memory.tip.epoch && memory.unproven !== null) memory.tip = { ...memory.tip, epoch };
   if (epoch !== memory.tip.epoch) {
     const changes = await shared.readControl(memory.tip.epoch);
@@ -46,15 +47,15 @@ export async function applyRemoteChanges(
     // A removal or a row that another node recorded may have been removed outside, so everything is read again.
     if (changes === null || memory.tip.control !== memory.digest.toString()) await reloadControl(memory, store, keys);
     memory.tip = { ...memory.tip, epoch };
-    removedAgents = changes?.removedAgents ?? [];
+    removals = changes?.removals ?? [];
   }
   // An entry after the head record was added outside Leasehold and may disappear again, so it does not become the last
   // seen entry.
-  if (last !== null && last.seq > memory.tip.seq) return removedAgents;
+  if (last !== null && last.seq > memory.tip.seq) return removals;
   if (last === null) memory.lastEntryAt = 0;
   else if (last.hmac !== memory.lastSeenEntry?.hmac) memory.lastEntryAt = await timeOf(last, shared, store, keys);
   memory.lastSeenEntry = last;
-  return removedAgents;
+  return removals;
 }
 
 /** @throws StoreError if the log and the rows were altered together */
@@ -98,25 +99,14 @@ function apply({ control, digest }: VaultState, changes: ControlChanges, keys: V
     if (state === REMOVED) digest.delete(subject);
     else digest.put(subject, state);
   }
-  for (const { id, name } of changes.removedAgents) control.apply({ kind: 'removeAgent', id, name });
-  for (const name of changes.removedPolicies) control.apply({ kind: 'removePolicy', name });
-  for (const agent of changes.agents) {
-    const former = control.agentByName(agent.name);
-    if (former !== null) control.apply({ kind: 'removeAgent', id: former.id, name: former.name });
-    const isRecorded = states.get(SUBJECT.agent(agent)) === agent.mac;
-    if (isRecorded && AUTHENTICATED_ROWS.agent.isAuthentic(keys.row, agent)) control.apply({ kind: 'putAgent', agent });
-  }
-  for (const name of changes.removedOperators) control.apply({ kind: 'removeOperator', name });
-  for (const operator of changes.operators) {
-    const isRecorded = states.get(SUBJECT.operator(operator)) === operator.mac;
-    if (isRecorded && AUTHENTICATED_ROWS.operator.isAuthentic(keys.row, operator)) {
-      control.apply({ kind: 'putOperator', operator });
-    } else control.apply({ kind: 'removeOperator', name: operator.name });
-  }
-  for (const policy of changes.policies) {
-    const isRecorded = states.get(SUBJECT.policy(policy)) === policy.mac;
-    if (isRecorded && AUTHENTICATED_ROWS.policy.isAuthentic(keys.row, policy)) {
-      control.apply({ kind: 'putPolicy', policy });
-    } else control.apply({ kind: 'removePolicy', name: policy.name });
+  for (const removal of changes.removals) control.apply(removal);
+  for (const put of changes.puts) {
+    const { resource, row } = put;
+    if (resource === 'agent') {
+      const former = control.agentByName(row.name);
+      if (former !== null) control.apply(removeRow('agent', former) as HeldRemove);
+    }
+    if (states.get(subjectOf(resource, row)) === row.mac && isAuthentic(keys.row, resource, row)) control.apply(put);
+    else control.apply(removeRow(resource, row) as HeldRemove);
   }
 }

@@ -4,19 +4,19 @@
  */
 import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from '../core/audit.ts';
 import type { BatchState } from '../core/batch-state.ts';
-import { type Change, changesControlState } from '../core/change.ts';
+import { type Change, changesControlState, type Resource } from '../core/change.ts';
 import { Secret } from '../core/credential.ts';
 import { ApiError, type ErrorInfo } from '../core/errors.ts';
 import type { CredentialId, EntryId } from '../core/names.ts';
 import type { Operation, Outcome } from '../core/operation.ts';
-import { isControlSubject, KEYSET_SUBJECT, REMOVED, type RecordedState, SUBJECT } from '../core/state.ts';
+import { isControlSubject, KEYSET_SUBJECT, REMOVED, type RecordedState, subjectOf } from '../core/state.ts';
 import { endsAuditKey, entryMac, handOver, headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { SetDigest } from '../crypto/row-mac.ts';
 import { dataKeyIdOf, decrypt, seal } from '../crypto/sealing.ts';
 import type { CompactRange, TreeNode } from '../crypto/tree.ts';
 import type { Head, StoredChange, StoredTreeNode } from '../store/store.ts';
-import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
+import { toStoredPut } from './authenticated-rows.ts';
 import { type DenialBudget, tooManyDenials } from './token-buckets.ts';
 import { type ChainTip, toStoredNodes } from './vault-state.ts';
 
@@ -185,22 +185,8 @@ function toStored(
   keys: VaultKeys,
 ): StoredChange | null {
   switch (change.kind) {
-    case 'putAgent':
-      return { kind: 'putAgent', agent: AUTHENTICATED_ROWS.agent.withMac(keys.row, change.agent) };
-    case 'putOperator':
-      return { kind: 'putOperator', operator: AUTHENTICATED_ROWS.operator.withMac(keys.row, change.operator) };
-    case 'putPolicy':
-      return { kind: 'putPolicy', policy: AUTHENTICATED_ROWS.policy.withMac(keys.row, change.policy) };
-    case 'putSession':
-      return { kind: 'putSession', session: AUTHENTICATED_ROWS.session.withMac(keys.row, change.session) };
-    case 'putApproval':
-      return { kind: 'putApproval', approval: AUTHENTICATED_ROWS.approval.withMac(keys.row, change.approval) };
-    case 'putCredential':
-      return { kind: 'putCredential', credential: AUTHENTICATED_ROWS.credential.withMac(keys.row, change.credential) };
-    case 'putUsage':
-      return { kind: 'putUsage', usage: AUTHENTICATED_ROWS.usage.withMac(keys.row, change.usage) };
-    case 'saveIdempotencyRecord':
-      return { kind: 'saveIdempotencyRecord', record: AUTHENTICATED_ROWS.reply.withMac(keys.row, change.record) };
+    case 'put':
+      return toStoredPut(keys.row, change);
     case 'reencrypt':
       return reencrypted(change, keys);
     case 'putKeySlot':
@@ -232,42 +218,13 @@ function reencrypted({ bound, content }: Extract<Change, { kind: 'reencrypt' }>,
  * targets, which have no effect without it.
  */
 export function recordedStates(changes: readonly StoredChange[]): RecordedState[] {
-  const removesCredential = changes.some(({ kind }) => kind === 'removeCredential');
+  const isRemoved = (name: Resource, change: StoredChange): boolean =>
+    change.kind === 'remove' && change.resource === name;
+  const removesCredential = changes.some((change) => isRemoved('credential', change));
   return changes.flatMap((change) => {
-    const recorded = recordedState(change);
-    return recorded === null || (removesCredential && change.kind === 'removeUsage') ? [] : [recorded];
+    if ((change.kind !== 'put' && change.kind !== 'remove') || change.resource === 'reply') return [];
+    if (removesCredential && isRemoved('targets', change)) return [];
+    const subject = subjectOf(change.resource, change.row);
+    return [{ subject, state: change.kind === 'put' ? change.row.mac : REMOVED }];
   });
-}
-
-function recordedState(change: StoredChange): RecordedState | null {
-  switch (change.kind) {
-    case 'putAgent':
-      return { subject: SUBJECT.agent(change.agent), state: change.agent.mac };
-    case 'removeAgent':
-      return { subject: SUBJECT.agent(change), state: REMOVED };
-    case 'putOperator':
-      return { subject: SUBJECT.operator(change.operator), state: change.operator.mac };
-    case 'removeOperator':
-      return { subject: SUBJECT.operator(change), state: REMOVED };
-    case 'putPolicy':
-      return { subject: SUBJECT.policy(change.policy), state: change.policy.mac };
-    case 'removePolicy':
-      return { subject: SUBJECT.policy(change), state: REMOVED };
-    case 'putSession':
-      return { subject: SUBJECT.session(change.session), state: change.session.mac };
-    case 'removeSession':
-      return { subject: SUBJECT.session(change), state: REMOVED };
-    case 'putCredential':
-      return { subject: SUBJECT.credential(change.credential), state: change.credential.mac };
-    case 'removeCredential':
-      return { subject: SUBJECT.credential(change), state: REMOVED };
-    case 'putUsage':
-      return { subject: SUBJECT.targets(change.usage), state: change.usage.mac };
-    case 'putApproval':
-      return { subject: SUBJECT.approval(change.approval), state: change.approval.mac };
-    case 'removeUsage':
-      return { subject: SUBJECT.targets(change), state: REMOVED };
-    default:
-      return null;
-  }
 }

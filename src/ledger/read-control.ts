@@ -4,14 +4,16 @@
  * the log".
  */
 
+import { HELD_RESOURCES, type HeldResource } from '../core/change.ts';
 import { ControlState } from '../core/control.ts';
-import { KEYSET_SUBJECT, SUBJECT } from '../core/state.ts';
+import { KEYSET_SUBJECT, subjectOf } from '../core/state.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { SetDigest } from '../crypto/row-mac.ts';
 import type { Store } from '../store/port.ts';
 import { readControlStates } from '../store/recorded-states.ts';
-import { readAgents, readOperators, readPolicies } from '../store/vault-metadata.ts';
-import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
+import type { HeldPut } from '../store/store.ts';
+import { readHeldRows } from '../store/vault-metadata.ts';
+import { isAuthentic } from './authenticated-rows.ts';
 
 export type RecordedDigest =
   | { readonly kind: 'recorded'; readonly digest: string }
@@ -36,17 +38,14 @@ export async function readControl(
   warnings: string[],
 ): Promise<ControlReading> {
   const { row: key } = keys;
-  const [agents, operators] = [await store.run(readAgents()), await store.run(readOperators())];
-  const policies = await store.run(readPolicies());
+  const rows: HeldPut[] = [];
+  for (const resource of HELD_RESOURCES) {
+    const found = await store.run(readHeldRows<HeldResource>(resource));
+    rows.push(...found.map((row) => ({ kind: 'put', resource, row }) as HeldPut));
+  }
   const states = await store.run(readControlStates());
-  const goodAgents = agents.filter((agent) => AUTHENTICATED_ROWS.agent.isAuthentic(key, agent));
-  const goodOperators = operators.filter((operator) => AUTHENTICATED_ROWS.operator.isAuthentic(key, operator));
-  const goodPolicies = policies.filter((policy) => AUTHENTICATED_ROWS.policy.isAuthentic(key, policy));
-  const stored = new Map([
-    ...goodAgents.map((agent) => [SUBJECT.agent(agent), agent.mac] as const),
-    ...goodOperators.map((operator) => [SUBJECT.operator(operator), operator.mac] as const),
-    ...goodPolicies.map((policy) => [SUBJECT.policy(policy), policy.mac] as const),
-  ]);
+  const authentic = rows.filter(({ resource, row }) => isAuthentic(key, resource, row));
+  const stored = new Map(authentic.map((put) => [subjectOf(put.resource, put.row), put.row.mac]));
   const digest = prove(keys, states, stored, recorded);
   if (digest === null) {
     const reason = recorded.kind === 'unknown' ? recorded.reason : 'the log and the rows were altered together';
@@ -54,17 +53,15 @@ export async function readControl(
     warnings.push(unproven);
     return { control: new ControlState([], []), digest: new SetDigest(key), unproven };
   }
-  const names = [...agents.map(SUBJECT.agent), ...operators.map(SUBJECT.operator), ...policies.map(SUBJECT.policy)];
+  const names = rows.map(({ resource, row }) => subjectOf(resource, row));
   const ignored = names.filter((name) => states.get(name) !== stored.get(name) || !stored.has(name));
   const known = new Set([KEYSET_SUBJECT, ...names]);
   const missing = [...states.keys()].filter((name) => !known.has(name));
   warnAboutRows(ignored, missing, warnings);
-  const isInForce = (subject: string, mac: string): boolean => states.get(subject) === mac;
-  const control = new ControlState(
-    goodAgents.filter((agent) => isInForce(SUBJECT.agent(agent), agent.mac)),
-    goodPolicies.filter((policy) => isInForce(SUBJECT.policy(policy), policy.mac)),
-    goodOperators.filter((operator) => isInForce(SUBJECT.operator(operator), operator.mac)),
-  );
+  const control = new ControlState([], []);
+  for (const put of authentic) {
+    if (states.get(subjectOf(put.resource, put.row)) === put.row.mac) control.apply(put);
+  }
   return { control, digest, unproven: null };
 }
 

@@ -7,7 +7,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import type { Store } from '../store/port.ts';
 import { readNewestState } from '../store/recorded-states.ts';
 import { readSession } from '../store/vault-metadata.ts';
-import { AUTHENTICATED_ROWS } from './authenticated-rows.ts';
+import { isAuthentic } from './authenticated-rows.ts';
 
 export class SessionCache {
   /** WHY `maxSize` without `max`: see token-buckets.ts. */
@@ -46,7 +46,7 @@ export async function findSession(
   for (let tries = 0; tries < 2; tries++) {
     const { invalidations } = sessions;
     const session = await store.run(readSession(tokenHash), 'urgent');
-    if (session === null || !AUTHENTICATED_ROWS.session.isAuthentic(keys.row, session)) return null;
+    if (session === null || !isAuthentic(keys.row, 'session', session)) return null;
     const recorded = await store.run(readNewestState(SUBJECT.session(session)), 'urgent');
     if (recorded !== session.mac) continue;
     // The session may have ended since it was read.

@@ -5,12 +5,13 @@
 
 import { damaged } from '../backup/errors.ts';
 import type { Agent } from '../core/agent.ts';
+import type { Resource } from '../core/change.ts';
 import type { AssociatedData } from '../core/credential.ts';
 import type { AgentId } from '../core/names.ts';
 import { checkpointSigner, openCheckpoint } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { decrypt } from '../crypto/sealing.ts';
-import { AUTHENTICATED_ROWS } from '../ledger/authenticated-rows.ts';
+import { isAuthentic } from '../ledger/authenticated-rows.ts';
 import {
   ACCESS_COUNTS,
   AGENTS,
@@ -18,12 +19,8 @@ import {
   CHECKPOINTS,
   CREDENTIAL_VERSIONS,
   CREDENTIALS,
-  IDEMPOTENCY_RECORDS,
-  OPERATORS,
-  POLICIES,
-  SESSIONS,
+  RESOURCE_TABLES,
   type StoredCheckpoint,
-  USAGES,
 } from '../store/schema.ts';
 import type { Row } from '../store/statement.ts';
 import type { Table } from '../store/table.ts';
@@ -33,27 +30,7 @@ import { type ChainBreak, ChainVerifier, verifyHead } from '../vault/verificatio
 /** Credentials whose values are decrypted: all of a small vault, about so many of a large one. */
 const SAMPLED_CREDENTIALS = 1000;
 
-interface AuthenticatedTable {
-  readonly table: Table<object>;
-  isAuthentic(keys: VaultKeys, row: Row): boolean;
-}
-
-function authenticated<T extends { readonly mac: string }>(
-  table: Table<T>,
-  { isAuthentic }: { isAuthentic(key: VaultKeys['row'], row: T): boolean },
-): AuthenticatedTable {
-  return { table, isAuthentic: (keys, row) => isAuthentic(keys.row, table.decode(row)) };
-}
-
-const AUTHENTICATED: readonly AuthenticatedTable[] = [
-  authenticated(AGENTS, AUTHENTICATED_ROWS.agent),
-  authenticated(OPERATORS, AUTHENTICATED_ROWS.operator),
-  authenticated(POLICIES, AUTHENTICATED_ROWS.policy),
-  authenticated(SESSIONS, AUTHENTICATED_ROWS.session),
-  authenticated(CREDENTIALS, AUTHENTICATED_ROWS.credential),
-  authenticated(USAGES, AUTHENTICATED_ROWS.usage),
-  authenticated(IDEMPOTENCY_RECORDS, AUTHENTICATED_ROWS.reply),
-];
+const RESOURCES = Object.keys(RESOURCE_TABLES) as Resource[];
 
 export type RestoredAgent = Pick<Agent, 'name' | 'publicKey'>;
 
@@ -89,8 +66,8 @@ export class RestoreChecks {
   /** Call it for each row, in the order of the backup. @throws BackupError */
   check(table: Table<object>, row: Row): void {
     if (table === AUDIT_ENTRIES) this.#break ??= this.#chain.next(AUDIT_ENTRIES.decode(row));
-    const rule = AUTHENTICATED.find((each) => each.table === table);
-    const isForged = rule !== undefined && !rule.isAuthentic(this.#keys, row);
+    const resource = RESOURCES.find((each) => RESOURCE_TABLES[each] === table);
+    const isForged = resource !== undefined && !isAuthentic(this.#keys.row, resource, table.decode(row) as never);
     if (isForged) this.#forgedRows += 1;
     if (table === CHECKPOINTS && !this.#isSigned(CHECKPOINTS.decode(row))) this.#unsignedCheckpoints += 1;
     // The name becomes that of a directory.

@@ -89,7 +89,7 @@ async function recordRestore({ copy, keys, reason }: Restored, memory: VaultStat
     memory,
     settings: { adminMayRetrieve: false, versionsKept: 1 },
     denials: new DenialBudget(0),
-    onDeregistered: () => undefined,
+    onRemoved: () => undefined,
     onCommitted: () => undefined,
     onStorageFailure: () => undefined,
     onFailedBatch: (error) => {

@@ -7,7 +7,7 @@
 import { close, closeSync, constants, fdatasync, openSync, readFileSync, statSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { isRowAuthentic, rowMac } from '../crypto/row-mac.ts';
+import { fieldsMac, isMac } from '../crypto/row-mac.ts';
 import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts';
 import { OpenedFiles } from '../store/sqlite/opened-files.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
@@ -159,7 +159,7 @@ export class RollbackMarker {
   }
 
   #toSlot(entry: MarkedEntry | null): string {
-    const mac = entry === null ? null : rowMac(this.#keys.row, 'rollback-marker', [entry.seq, entry.hmac]);
+    const mac = entry === null ? null : fieldsMac(this.#keys.row, 'rollback-marker', [entry.seq, entry.hmac]);
     const text = entry === null ? '' : JSON.stringify({ seq: entry.seq, hmac: entry.hmac, mac });
     return `${text.padEnd(SLOT_BYTES - 1)}\n`;
   }
@@ -168,7 +168,7 @@ export class RollbackMarker {
     try {
       const { seq, hmac, mac }: Record<string, unknown> = JSON.parse(text);
       if (typeof seq !== 'number' || typeof hmac !== 'string' || typeof mac !== 'string') return null;
-      return isRowAuthentic(this.#keys.row, 'rollback-marker', [seq, hmac], mac) ? { seq, hmac } : null;
+      return isMac(mac, fieldsMac(this.#keys.row, 'rollback-marker', [seq, hmac])) ? { seq, hmac } : null;
     } catch {
       return null;
     }

@@ -85,8 +85,8 @@ export class RunningVault {
       memory,
       denials: this.#denials,
       isReadOnly,
-      onDeregistered: (agents) => {
-        for (const { id, name } of agents) void agentKeys.remove(id, name);
+      onRemoved: (removals) => {
+        for (const { resource, row } of removals) if (resource === 'agent') void agentKeys.remove(row.id, row.name);
       },
       onCommitted: (changes) => {
         this.#uses.committed(changes);

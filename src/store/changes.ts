@@ -1,17 +1,8 @@
 /** Writes the changes that all stores write in the same way. */
 
 import { addExposure } from './exposures.ts';
-import {
-  APPROVAL_REQUESTS,
-  APPROVALS,
-  BULK_REVOCATIONS,
-  IDEMPOTENCY_RECORDS,
-  KEY_SLOTS,
-  SESSIONS,
-  SPENT_CHALLENGES,
-  USAGES,
-} from './schema.ts';
-import { type Statement, sql } from './statement.ts';
+import { APPROVAL_REQUESTS, BULK_REVOCATIONS, KEY_SLOTS, RESOURCE_TABLES, SPENT_CHALLENGES } from './schema.ts';
+import { raw, type Statement, sql } from './statement.ts';
 import type { StoredChange } from './store.ts';
 import type { Table } from './table.ts';
 
@@ -23,13 +14,9 @@ export interface ChangeTarget {
 }
 
 type SharedKind =
-  | 'putSession'
-  | 'removeSession'
+  | 'put'
+  | 'remove'
   | 'consumeChallenge'
-  | 'saveIdempotencyRecord'
-  | 'putUsage'
-  | 'removeUsage'
-  | 'putApproval'
   | 'addApprovalRequest'
   | 'renewLease'
   | 'revokeLease'
@@ -43,33 +30,16 @@ type SharedKind =
 
 export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>, target: ChangeTarget): void {
   switch (change.kind) {
-    case 'putSession':
-      // A renewed session replaces itself. WHY not for agents: the rows of new sessions are written together.
-      if (change.session.endsAt != null) {
-        target.write(sql`DELETE FROM sessions WHERE token_hash = ${change.session.tokenHash}`);
-      }
-      target.insert(SESSIONS, change.session);
+    case 'put':
+      target.replace<object>(RESOURCE_TABLES[change.resource], change.row);
       return;
-    case 'removeSession':
-      target.write(sql`DELETE FROM sessions WHERE token_hash = ${change.tokenHash}`);
+    case 'remove': {
+      const table: Table<object> = RESOURCE_TABLES[change.resource];
+      target.write(sql`DELETE FROM ${raw(table.name)} WHERE ${table.whereKeyOf(change.row)}`);
       return;
+    }
     case 'consumeChallenge':
       target.insert(SPENT_CHALLENGES, change);
-      return;
-    case 'saveIdempotencyRecord':
-      // Replaces a record that expired or was altered outside.
-      target.replace(IDEMPOTENCY_RECORDS, change.record);
-      return;
-    case 'putUsage':
-      target.write(sql`DELETE FROM usages WHERE path = ${change.usage.path}`);
-      target.insert(USAGES, change.usage);
-      return;
-    case 'removeUsage':
-      target.write(sql`DELETE FROM usages WHERE path = ${change.path}`);
-      return;
-    case 'putApproval':
-      target.write(sql`DELETE FROM approvals WHERE id = ${change.approval.id}`);
-      target.insert(APPROVALS, change.approval);
       return;
     case 'addApprovalRequest':
       target.insert(APPROVAL_REQUESTS, change.request);

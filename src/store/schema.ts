@@ -5,6 +5,7 @@
 import type { Agent, Session } from '../core/agent.ts';
 import type { Approval, ApprovalRequest } from '../core/approval.ts';
 import type { AuditEntry } from '../core/audit.ts';
+import type { Resource, RowOf } from '../core/change.ts';
 import type { Credential, CredentialVersion } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { SealedKeyset, WrappedKeySlot } from '../core/keyset.ts';
@@ -283,6 +284,20 @@ export const DATA_KEY_SEALS = new Table<{ readonly keyId: string; readonly seals
   ['key_id'],
   { keyId: 'text', seals: 'number' },
 );
+
+export type ResourceTables = { readonly [R in Resource]: Table<Authenticated<RowOf[R]>> };
+
+/** The tables whose rows have a MAC. */
+export const RESOURCE_TABLES: ResourceTables = {
+  agent: AGENTS,
+  operator: OPERATORS,
+  policy: POLICIES,
+  session: SESSIONS,
+  credential: CREDENTIALS,
+  targets: USAGES,
+  approval: APPROVALS,
+  reply: IDEMPOTENCY_RECORDS,
+};
 
 /** All tables, except the single rows of `vault` and `audit_head`, in an order in which they can be copied. */
 export const TABLES: readonly Table<object>[] = [

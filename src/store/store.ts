@@ -1,17 +1,16 @@
 /** The data that crosses the storage port. */
-import type { Agent, Session } from '../core/agent.ts';
+import type { Session } from '../core/agent.ts';
 import type { Approval } from '../core/approval.ts';
 import type { AuditEntry, HeadFields } from '../core/audit.ts';
 import type { VersionInfo } from '../core/batch-state.ts';
-import type { DirectChange } from '../core/change.ts';
+import type { DirectChange, HeldResource, Remove, Resource, RowOf } from '../core/change.ts';
 import type { Credential, CredentialVersion, Sealed } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { SealedKeyset, WrappedKeySlot } from '../core/keyset.ts';
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../core/lease.ts';
-import type { AgentId, AgentName, ChallengeId, CredentialId, OperatorName, PolicyName } from '../core/names.ts';
-import type { Operator } from '../core/operator.ts';
+import type { ChallengeId, CredentialId } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { MAX_TTL_SECONDS, type Policy } from '../core/policy.ts';
+import { MAX_TTL_SECONDS } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
 import type { PostgresAddress } from './postgres/address.ts';
 
@@ -48,17 +47,14 @@ export interface LoadedFromStore {
   readonly keySlots: readonly Authenticated<WrappedKeySlot>[];
 }
 
+export type StoredPut = {
+  [R in Resource]: { readonly kind: 'put'; readonly resource: R; readonly row: Authenticated<RowOf[R]> };
+}[Resource];
+
 /** A change as it is stored: values encrypted, rows that affect decisions with their MACs. */
 export type StoredChange =
   | DirectChange
-  | { readonly kind: 'putAgent'; readonly agent: Authenticated<Agent> }
-  | { readonly kind: 'putOperator'; readonly operator: Authenticated<Operator> }
-  | { readonly kind: 'putPolicy'; readonly policy: Authenticated<Policy> }
-  | { readonly kind: 'putSession'; readonly session: Authenticated<Session> }
-  | { readonly kind: 'putApproval'; readonly approval: Authenticated<Approval> }
-  /** Creates the credential, or replaces its metadata. */
-  | { readonly kind: 'putCredential'; readonly credential: Authenticated<Credential> }
-  | { readonly kind: 'putUsage'; readonly usage: Authenticated<Usage> }
+  | StoredPut
   | { readonly kind: 'putKeySlot'; readonly slot: Authenticated<WrappedKeySlot> }
   | { readonly kind: 'putKeyset'; readonly keyset: SealedKeyset }
   /** Replaces the sealed value of the version, if it is still `from`. */
@@ -72,7 +68,6 @@ export type StoredChange =
     }
   /** Adds to the number of values sealed under the data key. */
   | { readonly kind: 'countSeals'; readonly keyId: string; readonly seals: number }
-  | { readonly kind: 'saveIdempotencyRecord'; readonly record: Authenticated<IdempotencyRecord> }
   | {
       readonly kind: 'addVersion';
       readonly credentialId: CredentialId;
@@ -100,14 +95,13 @@ export interface Committed {
   readonly durable: Promise<void>;
 }
 
-/** Agents, operators and policies that other nodes changed. Apply the removals first. */
+export type HeldRemove = Extract<Remove, { resource: HeldResource }>;
+export type HeldPut = Extract<StoredPut, { resource: HeldResource }>;
+
+/** Changes of other nodes to the rows that every node holds in memory. Apply the removals first. */
 export interface ControlChanges {
-  readonly removedAgents: readonly { readonly id: AgentId; readonly name: AgentName }[];
-  readonly removedOperators: readonly OperatorName[];
-  readonly removedPolicies: readonly PolicyName[];
-  readonly agents: readonly Authenticated<Agent>[];
-  readonly operators: readonly Authenticated<Operator>[];
-  readonly policies: readonly Authenticated<Policy>[];
+  readonly removals: readonly HeldRemove[];
+  readonly puts: readonly HeldPut[];
   /** What the newest entry with the subject of each of these records. */
   readonly states: ReadonlyMap<string, string>;
 }

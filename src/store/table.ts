@@ -1,5 +1,5 @@
 /** A table: its columns in order, and how rows become objects and back. */
-import { type Row, raw, type Statement, type Value } from './statement.ts';
+import { type Row, raw, type Statement, sql, type Value } from './statement.ts';
 
 /** A list is a JSON array of texts in a text column, and `json` any other JSON. */
 export type ColumnType = 'text' | 'number' | 'bytes' | 'list' | 'json';
@@ -16,6 +16,7 @@ export class Table<T> {
   readonly key: readonly string[];
   readonly columns: readonly Column[];
   readonly list: Statement;
+  readonly #byName: readonly Column[];
 
   /** The columns in order: the name of each is that of its property in snake case. */
   constructor(name: string, key: readonly string[], types: Readonly<Record<keyof T & string, ColumnType>>) {
@@ -27,6 +28,7 @@ export class Table<T> {
       type,
     }));
     this.list = this.listOf('');
+    this.#byName = this.columns.filter(({ name }) => name !== 'mac').sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /** The column names, each with the prefix. */
@@ -41,6 +43,29 @@ export class Table<T> {
       decoded[property] = value === null || value === undefined ? null : DECODE[type](value);
     }
     return decoded as T;
+  }
+
+  /** The rows with the same key. */
+  whereKeyOf(row: object): Statement {
+    const [first, ...others] = this.key.map((name) => {
+      const property = this.columns.find((column) => column.name === name)?.property ?? name;
+      return sql`${raw(name)} = ${toValue((row as Readonly<Record<string, unknown>>)[property])}`;
+    });
+    return others.reduce((all, each) => sql`${all} AND ${each}`, first ?? raw('false'));
+  }
+
+  /**
+   * The values that the MAC of the row covers: those of all columns but `mac` that are not null, by the name of the
+   * column in code-point order. A column that is added later does not change the MAC of a row without a value in it.
+   */
+  macValues(item: Omit<T, 'mac'>): Readonly<Record<string, unknown>> {
+    const properties = item as Readonly<Record<string, unknown>>;
+    const values: Record<string, unknown> = {};
+    for (const { property, name } of this.#byName) {
+      const value = properties[property];
+      if (value !== null && value !== undefined) values[name] = value;
+    }
+    return values;
   }
 
   encode(item: T): Value[] {

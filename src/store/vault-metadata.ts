@@ -1,27 +1,16 @@
 /** Reads the `vault` row, the control state, and what a start checks. */
-import type { Agent, Session } from '../core/agent.ts';
+import type { Session } from '../core/agent.ts';
+import type { HeldResource, RowOf } from '../core/change.ts';
 import type { StoredKeys, VaultId } from '../core/keyset.ts';
 import type { Lease } from '../core/lease.ts';
 import type { AgentId, TokenHash } from '../core/names.ts';
-import type { Operator } from '../core/operator.ts';
 import type { CredentialPath } from '../core/path.ts';
-import type { Policy } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
 import { numberIn } from './dialect.ts';
-import {
-  AGENTS,
-  DATA_KEY_SEALS,
-  KEY_SLOTS,
-  KEYSET,
-  LEASES,
-  OPERATORS,
-  POLICIES,
-  SESSIONS,
-  TABLES,
-  USAGES,
-} from './schema.ts';
+import { DATA_KEY_SEALS, KEY_SLOTS, KEYSET, LEASES, RESOURCE_TABLES, SESSIONS, TABLES, USAGES } from './schema.ts';
 import { type Procedure, raw, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
+import type { Table } from './table.ts';
 
 /** Null for a new vault. */
 export function* readRootKeyCheck(): Procedure<string | null> {
@@ -56,19 +45,10 @@ export function* isEmpty(): Procedure<boolean> {
   return true;
 }
 
-export function* readAgents(): Procedure<Authenticated<Agent>[]> {
-  const rows = yield sql`SELECT ${AGENTS.list} FROM agents`;
-  return rows.map((row) => AGENTS.decode(row));
-}
-
-export function* readOperators(): Procedure<Authenticated<Operator>[]> {
-  const rows = yield sql`SELECT ${OPERATORS.list} FROM operators`;
-  return rows.map((row) => OPERATORS.decode(row));
-}
-
-export function* readPolicies(): Procedure<Authenticated<Policy>[]> {
-  const rows = yield sql`SELECT ${POLICIES.list} FROM policies`;
-  return rows.map((row) => POLICIES.decode(row));
+export function* readHeldRows<R extends HeldResource>(resource: R): Procedure<Authenticated<RowOf[R]>[]> {
+  const table: Table<Authenticated<RowOf[R]>> = RESOURCE_TABLES[resource];
+  const rows = yield sql`SELECT ${table.list} FROM ${raw(table.name)}`;
+  return rows.map((row) => table.decode(row));
 }
 
 export function* readSession(tokenHash: TokenHash): Procedure<Authenticated<Session> | null> {

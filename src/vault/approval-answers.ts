@@ -14,7 +14,7 @@ import {
 import type { CredentialPath } from '../core/path.ts';
 import { sha256Base64 } from '../crypto/primitives.ts';
 import { decryptApprovalRequest } from '../crypto/sealing.ts';
-import { isRowAuthentic } from '../ledger/authenticated-rows.ts';
+import { isAuthentic } from '../ledger/authenticated-rows.ts';
 import {
   countApprovals,
   findApproval,
@@ -51,7 +51,7 @@ export async function listApprovals(
     start: NEWEST_APPROVAL,
     async list(beforeId: string, limit: number) {
       const { rows, next } = await store.run(readApprovalPage(store.dialect, query, beforeId, limit));
-      return { rows: rows.filter((row) => isRowAuthentic('approval', keys.row, row)), next };
+      return { rows: rows.filter((row) => isAuthentic(keys.row, 'approval', row)), next };
     },
     count: (beforeId: string, atMost: number) => store.run(countApprovals(store.dialect, query, beforeId, atMost)),
   };

@@ -30,7 +30,9 @@ export class ApprovalEvents {
 
   /** Takes the changes of a batch of this node. */
   committed(changes: readonly StoredChange[]): void {
-    const puts = changes.flatMap((change) => (change.kind === 'putApproval' ? [change.approval] : []));
+    const puts = changes.flatMap((change) =>
+      change.kind === 'put' && change.resource === 'approval' ? [change.row] : [],
+    );
     if (puts.length === 0) return;
     const added = new Set(
       changes.flatMap((change) => (change.kind === 'addApprovalRequest' ? [change.request.id] : [])),

@@ -18,7 +18,7 @@ import type { CredentialPath } from '../core/path.ts';
 import type { UseRequest } from '../core/target.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { newId, newNonce, sha256Base64 } from '../crypto/primitives.ts';
-import { rowMac } from '../crypto/row-mac.ts';
+import { fieldsMac } from '../crypto/row-mac.ts';
 import { encryptApprovalRequest } from '../crypto/sealing.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -126,7 +126,7 @@ export class ApprovalHolds {
     return {
       id,
       nonce: newNonce(),
-      key: rowMac(keys.row, 'approval-key', coveredParts(agentId, action, path, terms, covered)) as ApprovalKey,
+      key: fieldsMac(keys.row, 'approval-key', coveredParts(agentId, action, path, terms, covered)) as ApprovalKey,
       needed,
       sealedRequest: mayAdd ? encryptApprovalRequest(keys.row, id, shown(request)) : null,
       awaited: null,
@@ -166,7 +166,8 @@ export class ApprovalHolds {
   committed(changes: readonly StoredChange[]): void {
     this.#settlement.committed(changes);
     for (const change of changes) {
-      if (change.kind === 'putApproval' && change.approval.status !== 'pending') this.#wake(change.approval.id);
+      if (change.kind !== 'put' || change.resource !== 'approval') continue;
+      if (change.row.status !== 'pending') this.#wake(change.row.id);
     }
   }
 

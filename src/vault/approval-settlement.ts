@@ -3,6 +3,7 @@
  * changed. Until then the time and the comparison at each use decide the same. SOURCE: docs/approvals.md.
  */
 
+import type { Resource } from '../core/change.ts';
 import { settleApproval } from '../core/operations/approvals.ts';
 import { sha256Base64 } from '../crypto/primitives.ts';
 import type { Clock } from '../ledger/clock.ts';
@@ -16,18 +17,14 @@ import { yieldToEventLoop } from './paging.ts';
 const SETTLE_INTERVAL_MS = 1000;
 const SETTLE_ROWS = 64;
 
-/** Changes after which an approval may rely on something else. */
-const VOIDING: ReadonlySet<StoredChange['kind']> = new Set([
-  'putPolicy',
-  'removePolicy',
-  'putUsage',
-  'removeUsage',
-  'removeCredential',
-  'putAgent',
-  'removeAgent',
-  'putOperator',
-  'removeOperator',
-]);
+/** What an approval relies on. A new credential of the path, or a new version of it, has another id or number. */
+const RELIED_ON: readonly Resource[] = ['policy', 'targets', 'agent', 'operator'];
+
+/** Whether an approval may rely on something else after the change. */
+function mayVoid(change: StoredChange): boolean {
+  if (change.kind !== 'put' && change.kind !== 'remove') return false;
+  return RELIED_ON.includes(change.resource) || (change.kind === 'remove' && change.resource === 'credential');
+}
 
 export interface ApprovalSettlementParts {
   readonly ledger: Ledger;
@@ -50,7 +47,7 @@ export class ApprovalSettlement {
   }
 
   committed(changes: readonly StoredChange[]): void {
-    if (changes.some(({ kind }) => VOIDING.has(kind))) this.#mustReview = true;
+    if (changes.some(mayVoid)) this.#mustReview = true;
   }
 
   #settleSoon(): void {

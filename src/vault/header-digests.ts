@@ -7,7 +7,7 @@ import { ApiError } from '../core/errors.ts';
 import type { Idempotency, IdempotencyId, IdempotencyKey } from '../core/idempotency.ts';
 import { ADMIN, type TokenHash } from '../core/names.ts';
 import { sha256Base64, timingSafeEqualText } from '../crypto/primitives.ts';
-import { rowMac } from '../crypto/row-mac.ts';
+import { fieldsMac } from '../crypto/row-mac.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import type { Vault } from './vault.ts';
 
@@ -27,8 +27,8 @@ export function toIdempotency(
 ): Idempotency {
   const name = authentication.kind === 'admin' ? ADMIN : authentication.agentName;
   return {
-    id: rowMac(keys.row, 'idempotency', [name, key]) as IdempotencyId,
-    requestMac: rowMac(keys.row, 'request', request),
+    id: fieldsMac(keys.row, 'idempotency', [name, key]) as IdempotencyId,
+    requestMac: fieldsMac(keys.row, 'request', request),
   };
 }
 

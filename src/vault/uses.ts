@@ -49,17 +49,11 @@ export interface NetworkLimits {
   readonly ownPorts: () => readonly number[];
 }
 
-/** Changes after which any use may have to be cut. */
-const ENDING: ReadonlySet<StoredChange['kind']> = new Set([
-  'revokeMatching',
-  'removeAgent',
-  'putPolicy',
-  'removePolicy',
-  'removeSession',
-  'removeCredential',
-  'putUsage',
-  'removeUsage',
-]);
+/** Whether any use may have to be cut after the change. */
+function mayEndAny(change: StoredChange): boolean {
+  if (change.kind === 'put') return change.resource === 'policy' || change.resource === 'targets';
+  return change.kind === 'remove' || change.kind === 'revokeMatching';
+}
 
 /** Half of the second within which a change on another node cuts a use here. */
 const CHECK_INTERVAL_MS = 500;
@@ -141,10 +135,12 @@ export class Uses {
     const leases = new Set(changes.flatMap((change) => (change.kind === 'revokeLease' ? [change.id] : [])));
     const approvals = new Set(
       changes.flatMap((change) =>
-        change.kind === 'putApproval' && change.approval.status === 'withdrawn' ? [change.approval.id] : [],
+        change.kind === 'put' && change.resource === 'approval' && change.row.status === 'withdrawn'
+          ? [change.row.id]
+          : [],
       ),
     );
-    const concernsAll = changes.some(({ kind }) => ENDING.has(kind));
+    const concernsAll = changes.some(mayEndAny);
     if (!concernsAll && leases.size === 0 && approvals.size === 0) return;
     for (const running of this.#running.values()) {
       const { leaseId, approvalId } = running.started;

@@ -8,13 +8,15 @@ import { decryptFile, encrypt } from '../../src/backup/encryption.ts';
 import { readRecords } from '../../src/backup/record-reader.ts';
 import { type BackupHeader, BackupWriter, type Cell, type SealedAgentKey } from '../../src/backup/records.ts';
 import type { AuditEntry } from '../../src/core/audit.ts';
-import { SUBJECT } from '../../src/core/state.ts';
+import type { Resource } from '../../src/core/change.ts';
+import { subjectOf } from '../../src/core/state.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import { SetDigest } from '../../src/crypto/row-mac.ts';
 import { CompactRange } from '../../src/crypto/tree.ts';
-import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
-import { TABLES } from '../../src/store/schema.ts';
+import { withMac } from '../../src/ledger/authenticated-rows.ts';
+import { RESOURCE_TABLES } from '../../src/store/schema.ts';
+import type { Table } from '../../src/store/table.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { OPENER, RECIPIENT } from './fixture.ts';
 
@@ -66,26 +68,16 @@ export function columnOf({ header }: Content, table: string, column: string): nu
   return at;
 }
 
-const AUTHENTICATED = {
-  agents: ['agent', 'agent'],
-  operators: ['operator', 'operator'],
-  policies: ['policy', 'policy'],
-  sessions: ['session', 'session'],
-  credentials: ['credential', 'credential'],
-  usages: ['usage', 'targets'],
-  approvals: ['approval', 'approval'],
-  idempotency_records: ['reply', null],
-} as const satisfies Record<string, readonly [keyof typeof AUTHENTICATED_ROWS, keyof typeof SUBJECT | null]>;
+const RESOURCES = Object.keys(RESOURCE_TABLES) as Resource[];
 
 /** What is not a row of the table, or names nothing, keeps its MAC. */
-function macOf(content: Content, name: keyof typeof AUTHENTICATED, cells: readonly Cell[], keys: VaultKeys) {
-  const table = TABLES.find((each) => each.name === name) ?? assert.fail(name);
-  const columns = content.header.tables[name] ?? [];
-  const [rows, kind] = AUTHENTICATED[name];
+function macOf(content: Content, resource: Resource, cells: readonly Cell[], keys: VaultKeys) {
+  const table: Table<object> = RESOURCE_TABLES[resource];
+  const columns = content.header.tables[table.name] ?? [];
   try {
     const row = table.decode(Object.fromEntries(columns.map((column, index) => [column, cells[index] ?? null])));
-    const { mac } = AUTHENTICATED_ROWS[rows].withMac(keys.row, row as never);
-    return { mac, subject: kind === null ? null : SUBJECT[kind](row as never) };
+    const { mac } = withMac(keys.row, resource, row as never);
+    return { mac, subject: resource === 'reply' ? null : subjectOf(resource, row as never) };
   } catch {
     return null;
   }
@@ -95,13 +87,14 @@ function macOf(content: Content, name: keyof typeof AUTHENTICATED, cells: readon
 export function authenticate(content: Content, keys: VaultKeys): void {
   const { tables, header } = content;
   const renewed = new Map<Cell, { readonly mac: string; readonly subject: string | null }>();
-  for (const name of Object.keys(AUTHENTICATED) as (keyof typeof AUTHENTICATED)[]) {
+  for (const resource of RESOURCES) {
+    const { name } = RESOURCE_TABLES[resource];
     const at = columnOf(content, name, 'mac');
     const rows = tables.get(name) ?? [];
     tables.set(
       name,
       rows.map((cells) => {
-        const made = Array.isArray(cells) ? macOf(content, name, cells, keys) : null;
+        const made = Array.isArray(cells) ? macOf(content, resource, cells, keys) : null;
         if (made === null) return cells;
         renewed.set(cells[at] ?? null, made);
         return cells.with(at, made.mac);

@@ -17,11 +17,11 @@ import type { Store } from '../../src/store/port.ts';
 import { type ApprovalQuery, MAX_APPROVALS_OF_KEY, NEWEST_APPROVAL } from '../../src/store/queries.ts';
 import type { ResultOf } from '../../src/store/statement.ts';
 import { type Authenticated, ENDED_APPROVAL_RETENTION_MS, type StoredChange } from '../../src/store/store.ts';
-import { anApproval, anEntry, asPath, commit, find, T0 } from './rows.ts';
+import { anApproval, anEntry, asPath, commit, find, storedPut, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 import { numbers, sweepAll } from './sweeping.ts';
 
-const put = (approval: Authenticated<Approval>): StoredChange => ({ kind: 'putApproval', approval });
+const put = (approval: Authenticated<Approval>): StoredChange => storedPut('approval', approval);
 const idsOf = (rows: readonly { readonly id: ApprovalId }[]): ApprovalId[] => rows.map(({ id }) => id);
 const idOf = (n: number): ApprovalId => anApproval(n).id;
 

@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { removeRow } from '../../src/core/change.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
 import { readApprovalRequest } from '../../src/store/approval-lists.ts';
 import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import type { Store } from '../../src/store/port.ts';
 import type { StoredChange, WriteSet } from '../../src/store/store.ts';
-import { isDeregistered, readAgents, readOperators, readPolicies } from '../../src/store/vault-metadata.ts';
+import { isDeregistered, readHeldRows } from '../../src/store/vault-metadata.ts';
 import {
   aCredential,
   aLease,
@@ -29,6 +30,7 @@ import {
   marked,
   retrievals,
   stored,
+  storedPut,
   T0,
   versioned,
 } from './rows.ts';
@@ -48,9 +50,9 @@ async function snapshot(store: Store) {
   const approvals = [1, 2].map((n) => ({ approval: anApproval(n).id }));
   return {
     ...(await store.run(readHead())),
-    agents: await store.run(readAgents()),
-    operators: await store.run(readOperators()),
-    policies: await store.run(readPolicies()),
+    agents: await store.run(readHeldRows('agent')),
+    operators: await store.run(readHeldRows('operator')),
+    policies: await store.run(readHeldRows('policy')),
     entries: await store.run(readEntries(1, 100, 100)),
     found: await find(store, [...paths, ...leases, ...sessions, ...approvals]),
     sealed: [
@@ -68,30 +70,30 @@ const SETTING: StoredChange[] = [
   versioned(A, 1, ONE),
   leased(aLease(1)),
   { kind: 'consumeChallenge', id: asChallenge(1), expiresAt: T0 },
-  { kind: 'putAgent', agent: anAgent(1) },
-  { kind: 'putOperator', operator: anOperator(1) },
-  { kind: 'putPolicy', policy: aPolicy(1) },
-  { kind: 'putSession', session: aSession(1) },
+  storedPut('agent', anAgent(1)),
+  storedPut('operator', anOperator(1)),
+  storedPut('policy', aPolicy(1)),
+  storedPut('session', aSession(1)),
   keptReply(aReply(1)),
-  { kind: 'putApproval', approval: anApproval(1) },
+  storedPut('approval', anApproval(1)),
   { kind: 'addApprovalRequest', request: { id: anApproval(1).id, expiresAt: T0, sealed: ONE } },
 ];
 
 /** One change of every kind: none of them may remain. */
 const OF_EVERY_KIND: StoredChange[] = [
-  { kind: 'putAgent', agent: anAgent(2) },
-  { kind: 'removeAgent', id: anAgent(1).id, name: anAgent(1).name },
-  { kind: 'putOperator', operator: anOperator(2) },
-  { kind: 'removeOperator', name: anOperator(1).name },
-  { kind: 'putPolicy', policy: aPolicy(2) },
-  { kind: 'removePolicy', name: aPolicy(1).name },
-  { kind: 'putSession', session: aSession(2) },
-  { kind: 'removeSession', ...aSession(1) },
+  storedPut('agent', anAgent(2)),
+  removeRow('agent', anAgent(1)),
+  storedPut('operator', anOperator(2)),
+  removeRow('operator', anOperator(1)),
+  storedPut('policy', aPolicy(2)),
+  removeRow('policy', aPolicy(1)),
+  storedPut('session', aSession(2)),
+  removeRow('session', aSession(1)),
   { kind: 'consumeChallenge', id: asChallenge(2), expiresAt: T0 },
   keptReply(aReply(1, { reply: '"another"' })),
   keptReply(aReply(2)),
-  { kind: 'putApproval', approval: anApproval(1, { status: 'denied', approvers: [] }) },
-  { kind: 'putApproval', approval: anApproval(2) },
+  storedPut('approval', anApproval(1, { status: 'denied', approvers: [] })),
+  storedPut('approval', anApproval(2)),
   { kind: 'addApprovalRequest', request: { id: anApproval(2).id, expiresAt: T0, sealed: ONE } },
   stored(aCredential('b')),
   stored({ ...A, description: 'new', version: 2 }),
@@ -101,7 +103,7 @@ const OF_EVERY_KIND: StoredChange[] = [
   { kind: 'renewLease', id: aLease(1).id, expiresAt: T0 + 9, policyName: 'other' },
   { kind: 'revokeLease', id: aLease(1).id, revokedAt: T0 + 2 },
   marked(3, anAgent(1).id, null),
-  { kind: 'removeCredential', id: A.id, path: A.path },
+  removeRow('credential', A),
 ];
 
 const CLASHES: readonly (readonly [name: string, batch: Partial<WriteSet>])[] = [
@@ -151,17 +153,17 @@ export function commitContract({ name, newVault }: Subject): void {
     await commit(store, {
       entries: [anEntry(2)],
       changes: [
-        { kind: 'removeCredential', id: A.id, path: A.path },
+        removeRow('credential', A),
         stored(again),
         versioned(again, 1, Uint8Array.of(9)),
-        { kind: 'removeAgent', id: anAgent(1).id, name: anAgent(1).name },
-        { kind: 'putAgent', agent },
-        { kind: 'removeOperator', name: anOperator(1).name },
-        { kind: 'putOperator', operator },
-        { kind: 'removePolicy', name: policy.name },
-        { kind: 'putPolicy', policy },
-        { kind: 'removeSession', ...session },
-        { kind: 'putSession', session },
+        removeRow('agent', anAgent(1)),
+        storedPut('agent', agent),
+        removeRow('operator', anOperator(1)),
+        storedPut('operator', operator),
+        removeRow('policy', policy),
+        storedPut('policy', policy),
+        removeRow('session', session),
+        storedPut('session', session),
       ],
     });
     const { found, agents, operators, policies } = await snapshot(store);
@@ -182,15 +184,15 @@ export function commitContract({ name, newVault }: Subject): void {
       changes: [
         stored(A),
         versioned(A, 1, ONE),
-        { kind: 'removeCredential', id: A.id, path: A.path },
-        { kind: 'putAgent', agent },
-        { kind: 'removeAgent', id: agent.id, name: agent.name },
-        { kind: 'putOperator', operator: anOperator(1) },
-        { kind: 'removeOperator', name: anOperator(1).name },
-        { kind: 'putPolicy', policy },
-        { kind: 'removePolicy', name: policy.name },
-        { kind: 'putSession', session },
-        { kind: 'removeSession', ...session },
+        removeRow('credential', A),
+        storedPut('agent', agent),
+        removeRow('agent', agent),
+        storedPut('operator', anOperator(1)),
+        removeRow('operator', anOperator(1)),
+        storedPut('policy', policy),
+        removeRow('policy', policy),
+        storedPut('session', session),
+        removeRow('session', session),
       ],
     });
     assert.deepEqual(await snapshot(store), before);

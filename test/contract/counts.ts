@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { removeRow } from '../../src/core/change.ts';
 import type { CredentialId } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { listCredentials } from '../../src/store/credential-lists.ts';
@@ -54,7 +55,7 @@ export function countContract({ name, newPlace, newVault }: Subject): void {
     const again = { ...A, id: 'again' as CredentialId };
     await commit(store, retrievals(1, [A, A], [stored(A)]));
     assert.deepEqual(await countsOf(store), { a: 2 });
-    const changes = [{ kind: 'removeCredential' as const, id: A.id, path: A.path }, stored(again)];
+    const changes = [removeRow('credential', A), stored(again)];
     await commit(store, retrievals(3, [A, again, again], changes));
     assert.deepEqual(await countsOf(store), { a: 2 });
     await commit(store, retrievals(6, [again]));

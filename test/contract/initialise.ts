@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ApprovalScope } from '../../src/core/approval-rule.ts';
+import { removeRow } from '../../src/core/change.ts';
 import type { ActorName, AgentId, AgentName, CredentialId, OperatorName, PolicyName } from '../../src/core/names.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
 import type { TtlSeconds } from '../../src/core/policy.ts';
@@ -12,10 +13,8 @@ import type { Store } from '../../src/store/port.ts';
 import {
   isDeregistered,
   isEmpty,
-  readAgents,
+  readHeldRows,
   readLeaseOfToken,
-  readOperators,
-  readPolicies,
   readRootKeyCheck,
   readSession,
   readUsage,
@@ -36,6 +35,7 @@ import {
   leased,
   marked,
   stored,
+  storedPut,
   T0,
 } from './rows.ts';
 import type { Subject } from './store.ts';
@@ -47,8 +47,8 @@ async function everything(store: Store) {
   return {
     keyCheck: await store.run(readRootKeyCheck()),
     ...(await store.run(readHead())),
-    agents: byName(await store.run(readAgents())),
-    policies: byName(await store.run(readPolicies())),
+    agents: byName(await store.run(readHeldRows('agent'))),
+    policies: byName(await store.run(readHeldRows('policy'))),
     session: await store.run(readSession(aSession(1).tokenHash)),
   };
 }
@@ -79,7 +79,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
 
   test(`${name}: a vault is created once; a second attempt is rejected and changes nothing`, async (t) => {
     const store = await newVault(t);
-    await commit(store, { entries: [anEntry(1)], changes: [{ kind: 'putAgent', agent: anAgent(1) }] });
+    await commit(store, { entries: [anEntry(1)], changes: [storedPut('agent', anAgent(1))] });
     const before = await everything(store);
     await assert.rejects(store.initialise('another', headAt(0), T0 + 1, KEYS), StoreError);
     assert.deepEqual(await everything(store), before);
@@ -111,10 +111,10 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
 
   const rows: Readonly<Record<string, Parameters<typeof commit>[1]>> = {
     'an entry': { entries: [anEntry(1)] },
-    'an agent': { changes: [{ kind: 'putAgent', agent: anAgent(1) }] },
-    'an operator': { changes: [{ kind: 'putOperator', operator: anOperator(1) }] },
-    'a policy': { changes: [{ kind: 'putPolicy', policy: aPolicy(1) }] },
-    'a session': { changes: [{ kind: 'putSession', session: aSession(1) }] },
+    'an agent': { changes: [storedPut('agent', anAgent(1))] },
+    'an operator': { changes: [storedPut('operator', anOperator(1))] },
+    'a policy': { changes: [storedPut('policy', aPolicy(1))] },
+    'a session': { changes: [storedPut('session', aSession(1))] },
     'a credential': { changes: [stored(aCredential('a'))] },
     'a lease': { changes: [leased(aLease(1))] },
     'a mark': { changes: [marked(1, 'agent-1' as AgentId, null)] },
@@ -151,17 +151,17 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     const renewed = { ...aSession(4), expiresAt: T0 + 7_200_000, endsAt: T0 + 12 * 3_600_000 };
     await commit(store, {
       changes: [
-        ...agents.map((agent) => ({ kind: 'putAgent' as const, agent })),
-        ...operators.map((operator) => ({ kind: 'putOperator' as const, operator })),
-        ...policies.map((policy) => ({ kind: 'putPolicy' as const, policy })),
-        ...sessions.map((session) => ({ kind: 'putSession' as const, session })),
+        ...agents.map((agent) => storedPut('agent', agent)),
+        ...operators.map((operator) => storedPut('operator', operator)),
+        ...policies.map((policy) => storedPut('policy', policy)),
+        ...sessions.map((session) => storedPut('session', session)),
       ],
     });
-    assert.deepEqual(byName(await store.run(readAgents())), byName(agents));
-    assert.deepEqual(byName(await store.run(readPolicies())), byName(policies));
-    assert.deepEqual(byName(await store.run(readOperators())), byName(operators));
+    assert.deepEqual(byName(await store.run(readHeldRows('agent'))), byName(agents));
+    assert.deepEqual(byName(await store.run(readHeldRows('policy'))), byName(policies));
+    assert.deepEqual(byName(await store.run(readHeldRows('operator'))), byName(operators));
     for (const session of sessions) assert.deepEqual(await store.run(readSession(session.tokenHash)), session);
-    await commit(store, { changes: [{ kind: 'putSession', session: renewed }] });
+    await commit(store, { changes: [storedPut('session', renewed)] });
     assert.deepEqual(await store.run(readSession(renewed.tokenHash)), renewed);
     assert.equal(await store.run(readSession(aSession(3).tokenHash)), null);
   });
@@ -180,13 +180,13 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
       mac: 'of the targets',
     };
     await commit(store, {
-      changes: [stored(aCredential('prod/key')), leased(lease), leased(aLease(2)), { kind: 'putUsage', usage }],
+      changes: [stored(aCredential('prod/key')), leased(lease), leased(aLease(2)), storedPut('targets', usage)],
     });
     assert.deepEqual(await store.run(readLeaseOfToken(tokenHash)), lease);
     assert.equal(await store.run(readLeaseOfToken(aSession(2).tokenHash)), null);
     assert.deepEqual(await store.run(readUsage(lease.path)), usage);
     assert.equal(await store.run(readUsage(asPath('prod/other'))), null);
-    await commit(store, { changes: [marked(3, lease.agentId, null), { kind: 'removeUsage', path: lease.path }] });
+    await commit(store, { changes: [marked(3, lease.agentId, null), removeRow('targets', lease)] });
     assert.deepEqual(await store.run(readLeaseOfToken(tokenHash)), { ...lease, revokedAt: T0 + 3 });
     assert.equal(await store.run(readUsage(lease.path)), null);
   });
@@ -194,22 +194,22 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
   test(`${name}: a stored row replaces the previous one, a removed row is deleted, and other rows stay`, async (t) => {
     const store = await newVault(t);
     const put = [1, 2].flatMap((n) => [
-      { kind: 'putAgent' as const, agent: anAgent(n) },
-      { kind: 'putPolicy' as const, policy: aPolicy(n) },
-      { kind: 'putSession' as const, session: aSession(n) },
+      storedPut('agent', anAgent(n)),
+      storedPut('policy', aPolicy(n)),
+      storedPut('session', aSession(n)),
     ]);
     await commit(store, { changes: put });
     const replaced = aPolicy(1, { actions: ['store'], createdAt: T0 + 5 });
     await commit(store, {
       changes: [
-        { kind: 'putPolicy', policy: { ...replaced, mac: 'another' } },
-        { kind: 'removePolicy', name: aPolicy(2).name },
-        { kind: 'removeAgent', id: anAgent(2).id, name: anAgent(2).name },
-        { kind: 'removeSession', ...aSession(2) },
+        storedPut('policy', { ...replaced, mac: 'another' }),
+        removeRow('policy', aPolicy(2)),
+        removeRow('agent', anAgent(2)),
+        removeRow('session', aSession(2)),
       ],
     });
-    assert.deepEqual(await store.run(readPolicies()), [{ ...replaced, mac: 'another' }]);
-    assert.deepEqual(await store.run(readAgents()), [anAgent(1)]);
+    assert.deepEqual(await store.run(readHeldRows('policy')), [{ ...replaced, mac: 'another' }]);
+    assert.deepEqual(await store.run(readHeldRows('agent')), [anAgent(1)]);
     assert.deepEqual(await store.run(readSession(aSession(1).tokenHash)), aSession(1));
     assert.equal(await store.run(readSession(aSession(2).tokenHash)), null);
   });
@@ -226,7 +226,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
       marked(3, null, credential),
       marked(4, four, null),
     ];
-    await commit(store, { changes: [{ kind: 'putAgent', agent: anAgent(4) }, ...marks] });
+    await commit(store, { changes: [storedPut('agent', anAgent(4)), ...marks] });
     assert.deepEqual(await Promise.all(ids.map((id) => store.run(isDeregistered(id)))), [true, false, false, false]);
   });
 
@@ -236,11 +236,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
     await commit(store, {
       entries: [anEntry(1)],
-      changes: [
-        { kind: 'putAgent', agent: anAgent(1) },
-        { kind: 'putSession', session: aSession(1) },
-        stored(aCredential('a')),
-      ],
+      changes: [storedPut('agent', anAgent(1)), storedPut('session', aSession(1)), stored(aCredential('a'))],
     });
     const before = await everything(store);
     const reopened = await open();

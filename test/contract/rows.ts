@@ -4,6 +4,7 @@ import type { Agent, Session } from '../../src/core/agent.ts';
 import type { Approval, ApprovalId, ApprovalKey } from '../../src/core/approval.ts';
 import type { AuditEntry } from '../../src/core/audit.ts';
 import type { ReadSet } from '../../src/core/batch-state.ts';
+import type { Resource, RowOf } from '../../src/core/change.ts';
 import type { Credential, CredentialVersion } from '../../src/core/credential.ts';
 import type { IdempotencyId, IdempotencyRecord } from '../../src/core/idempotency.ts';
 import type { InitialKeys, SlotId, SlotName, VaultId } from '../../src/core/keyset.ts';
@@ -27,7 +28,7 @@ import type { Pattern } from '../../src/core/pattern.ts';
 import type { Policy, Principal, TtlSeconds } from '../../src/core/policy.ts';
 import { readHead } from '../../src/store/audit-log.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { Authenticated, Head, LoadedFromStore, StoredChange, WriteSet } from '../../src/store/store.ts';
+import type { Authenticated, Head, LoadedFromStore, StoredChange, StoredPut, WriteSet } from '../../src/store/store.ts';
 
 export const T0 = Date.UTC(2026, 0, 31);
 export const KEY_CHECK = Buffer.alloc(32, 7).toString('base64');
@@ -216,17 +217,17 @@ export const aLease = (seq: number, fields: Partial<Lease> = {}): Lease => ({
   ...fields,
 });
 
-export const stored = (credential: Authenticated<Credential>): StoredChange => ({ kind: 'putCredential', credential });
+export function storedPut<R extends Resource>(resource: R, row: Authenticated<RowOf[R]>): StoredChange {
+  return { kind: 'put', resource, row } as StoredPut;
+}
+export const stored = (credential: Authenticated<Credential>): StoredChange => storedPut('credential', credential);
 export const versioned = (credential: Credential, version: number, sealed: Uint8Array): StoredChange => ({
   kind: 'addVersion',
   credentialId: credential.id,
   version: aVersion(version),
   sealed,
 });
-export const keptReply = (record: Authenticated<IdempotencyRecord>): StoredChange => ({
-  kind: 'saveIdempotencyRecord',
-  record,
-});
+export const keptReply = (record: Authenticated<IdempotencyRecord>): StoredChange => storedPut('reply', record);
 export const leased = (lease: Lease): StoredChange => ({ kind: 'addLease', lease });
 export const marked = (seq: number, agentId: AgentId | null, credentialId: CredentialId | null): StoredChange => ({
   kind: 'revokeMatching',

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readEntries } from '../../src/store/audit-log.ts';
 import { countOpenSessions } from '../../src/store/vault-metadata.ts';
-import { aSession, commit, commitEntries, headAt, KEY_CHECK, KEYS, T0 } from './rows.ts';
+import { aSession, commit, commitEntries, headAt, KEY_CHECK, KEYS, storedPut, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 
 export function streamContract({ name, newPlace, newVault }: Subject): void {
@@ -50,7 +50,7 @@ export function streamContract({ name, newPlace, newVault }: Subject): void {
   test(`${name}: open sessions are counted in steps, without those that have ended`, async (t) => {
     const store = await newVault(t);
     const sessions = [1, 2, 3, 4].map((n) => aSession(n, { expiresAt: T0 + n * 10 }));
-    await commit(store, { changes: sessions.map((session) => ({ kind: 'putSession', session })) });
+    await commit(store, { changes: sessions.map((session) => storedPut('session', session)) });
     const first = await store.run(countOpenSessions({ expiresAt: T0 + 10, tokenHash: '\uffff' }, 2));
     assert.deepEqual([first.count, first.last?.expiresAt], [2, T0 + 30]);
     const second = await store.run(countOpenSessions(first.last ?? assert.fail(), 2));

@@ -7,13 +7,7 @@ import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
 import { MAX_TTL_SECONDS } from '../../src/core/policy.ts';
 import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import type { Store } from '../../src/store/port.ts';
-import {
-  isDeregistered,
-  readAgents,
-  readHighWaterTime,
-  readOperators,
-  readPolicies,
-} from '../../src/store/vault-metadata.ts';
+import { isDeregistered, readHeldRows, readHighWaterTime } from '../../src/store/vault-metadata.ts';
 import {
   aCredential,
   aLease,
@@ -31,6 +25,7 @@ import {
   leased,
   marked,
   stored,
+  storedPut,
   T0,
   versioned,
 } from './rows.ts';
@@ -85,7 +80,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     await commit(store, {
       changes: [
         ...leases.map(leased),
-        ...numbers(25).map((n) => ({ kind: 'putSession' as const, session: aSession(n, { expiresAt: old }) })),
+        ...numbers(25).map((n) => storedPut('session', aSession(n, { expiresAt: old }))),
         ...numbers(25).map((n) => ({ kind: 'consumeChallenge' as const, id: asChallenge(n), expiresAt: old })),
         ...numbers(25).map((n) => marked(100 + n, 'agent-9' as AgentId, null)),
       ],
@@ -123,7 +118,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     const spent = { id: asChallenge(9), expiresAt: now - DAY_MS };
     await commit(store, {
       changes: [
-        ...[...sessions, gone].map((session) => ({ kind: 'putSession' as const, session })),
+        ...[...sessions, gone].map((session) => storedPut('session', session)),
         ...[...challenges, spent].map((each) => ({ kind: 'consumeChallenge' as const, ...each })),
       ],
     });
@@ -225,9 +220,9 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     await commit(store, {
       entries,
       changes: [
-        { kind: 'putAgent', agent: anAgent(1) },
-        { kind: 'putOperator', operator: anOperator(1) },
-        { kind: 'putPolicy', policy: aPolicy(1) },
+        storedPut('agent', anAgent(1)),
+        storedPut('operator', anOperator(1)),
+        storedPut('policy', aPolicy(1)),
         stored(credential),
         versioned(credential, 1, Uint8Array.of(1)),
         leased(aLease(1, { credentialId: credential.id })),
@@ -238,10 +233,10 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     assert.deepEqual((await store.run(readHead())).head, headAt(2));
     assert.deepEqual(await store.run(readEntries(1, 9, 9)), entries);
     assert.deepEqual(
-      [await store.run(readAgents()), await store.run(readOperators())],
+      [await store.run(readHeldRows('agent')), await store.run(readHeldRows('operator'))],
       [[anAgent(1)], [anOperator(1)]],
     );
-    assert.deepEqual(await store.run(readPolicies()), [aPolicy(1)]);
+    assert.deepEqual(await store.run(readHeldRows('policy')), [aPolicy(1)]);
     const found = await find(store, [{ credential: credential.path, version: 1 }]);
     assert.deepEqual([found.credentials, found.versions.length], [[credential], 1]);
     assert.equal(await store.readAccessCount(credential.id), 1);

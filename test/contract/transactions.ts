@@ -12,6 +12,7 @@ import {
   find,
   leased,
   stored,
+  storedPut,
   T0,
   versioned,
 } from './rows.ts';
@@ -105,7 +106,7 @@ export function turnContract({ name, newVault }: Subject): void {
     const store = await newVault(t);
     await commit(store, {
       changes: [
-        ...[1, 2].map((n) => ({ kind: 'putSession' as const, session: aSession(n) })),
+        ...[1, 2].map((n) => storedPut('session', aSession(n))),
         ...[1, 2].map((seq) => leased(aLease(seq))),
         ...[1, 2].map((n) => ({ kind: 'consumeChallenge' as const, id: asChallenge(n), expiresAt: T0 + n })),
       ],

@@ -1,8 +1,10 @@
 // Operations with an Idempotency-Key: after a success, repeats return the same reply and do nothing.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Session } from '../../src/core/agent.ts';
 import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
+import { putRow, removeRow } from '../../src/core/change.ts';
 import { ControlState } from '../../src/core/control.ts';
 import { type Credential, Secret } from '../../src/core/credential.ts';
 import {
@@ -65,11 +67,11 @@ function decide<R>(operation: Operation<R>, workspace: BatchState, now = NOW) {
     error: 'error' in response ? response.error : null,
     result: entry?.result ?? null,
     changes,
-    kinds: changes.map(({ kind }) => kind),
+    kinds: changes.map((change) => ('resource' in change ? `${change.kind} ${change.resource}` : change.kind)),
   };
 }
 
-const DONE = ['putCredential', 'addVersion', 'saveIdempotencyRecord'];
+const DONE = ['put credential', 'addVersion', 'put reply'];
 
 test('a success saves its reply with its changes, for 24 hours, under its caller’s immutable id', () => {
   for (const [context, agentId] of [
@@ -80,8 +82,9 @@ test('a success saves its reply with its changes, for 24 hours, under its caller
     assert.deepEqual([kinds, result], [DONE, 'allowed']);
     const kept: IdempotencyRecord = { ...ONE, agentId: agentId as AgentId, reply: JSON.stringify(reply), expiresAt: 0 };
     assert.deepEqual(changes.at(-1), {
-      kind: 'saveIdempotencyRecord',
-      record: { ...kept, expiresAt: NOW + 86_400_000 },
+      kind: 'put',
+      resource: 'reply',
+      row: { ...kept, expiresAt: NOW + 86_400_000 },
     });
     assert.doesNotMatch(JSON.stringify(changes.at(-1)), /hidden|secret/);
   }
@@ -130,7 +133,7 @@ test('a rejection is not saved: a repeat is decided again, and its success is sa
   assert.deepEqual([refused.error?.code, refused.kinds, refused.result], ['ALREADY_EXISTS', [], 'denied']);
   const again = decide(storing(admin(ONE), 'prod/key', true), workspace);
   assert.deepEqual([again.error?.code, again.result], ['ALREADY_EXISTS', 'denied']);
-  workspace.apply({ kind: 'removeCredential', id: 'fresh' as CredentialId, path: parsePath('prod/key') });
+  workspace.apply(removeRow('credential', { id: 'fresh' as CredentialId, path: parsePath('prod/key') }));
   assert.deepEqual(decide(storing(admin(ONE), 'prod/key', true), workspace).kinds, DONE);
 });
 
@@ -140,23 +143,23 @@ test('an agent registered again under the name does not get the earlier agent’
   const after = known({ agentId: 'agent-2' });
   const kept = before.idempotencyRecord(ONE.id);
   assert.ok(kept);
-  after.apply({ kind: 'saveIdempotencyRecord', record: kept });
+  after.apply(putRow('reply', kept));
   const { kinds, changes } = decide(storing(agent({ ...ONE, requestMac: 'another' })), after);
   assert.deepEqual(kinds, DONE);
   const change = changes.at(-1);
-  assert.equal(change?.kind === 'saveIdempotencyRecord' && change.record.agentId, 'agent-2');
+  assert.equal(change?.kind === 'put' && change.resource === 'reply' && change.row.agentId, 'agent-2');
 });
 
 test('an ended session gets no saved reply', () => {
   const workspace = known({ expiresAt: NOW + 10 });
   decide(storing(agent(ONE)), workspace);
   assert.equal(decide(storing(agent(ONE)), workspace, NOW + 10).error?.code, 'SESSION_EXPIRED');
-  workspace.apply({ kind: 'removeSession', tokenHash: HASH, issuedAt: NOW });
+  workspace.apply(removeRow('session', { tokenHash: HASH, issuedAt: NOW }));
   assert.equal(decide(storing(agent(ONE)), workspace).error?.code, 'UNAUTHENTICATED');
 });
 
 test('without a key no reply is saved', () => {
-  assert.deepEqual(decide(storing(admin()), known()).kinds, ['putCredential', 'addVersion']);
+  assert.deepEqual(decide(storing(admin()), known()).kinds, ['put credential', 'addVersion']);
 });
 
 test('an operation with a key also reads the saved reply, next to its rows and its session', () => {

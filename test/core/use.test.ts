@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Authentication } from '../../src/core/agent.ts';
 import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
+import { removeRow } from '../../src/core/change.ts';
 import { ControlState } from '../../src/core/control.ts';
 import { type Credential, Secret } from '../../src/core/credential.ts';
 import type { Lease } from '../../src/core/lease.ts';
@@ -209,18 +210,17 @@ test('a running use goes on until its lease, caller, grant or target ends', () =
     'the credential is deleted': [(batch) => void batch.decide(remove(ADMIN, PATH)), 'revoked'],
     'the policy is deleted': [
       (batch) =>
-        batch.state.apply({
-          kind: 'removePolicy',
-          name: parsePolicy({ name: 'p', principal: 'agent:ci', resources: ['*'], actions: ['use'] }).name,
-        }),
+        batch.state.apply(
+          removeRow('policy', parsePolicy({ name: 'p', principal: 'agent:ci', resources: ['*'], actions: ['use'] })),
+        ),
       'revoked',
     ],
     'the session ends': [
-      (batch) => batch.state.apply({ kind: 'removeSession', tokenHash: SESSION, issuedAt: NOW }),
+      (batch) => batch.state.apply(removeRow('session', { tokenHash: SESSION, issuedAt: NOW })),
       'revoked',
     ],
     'the agent is deregistered': [
-      (batch) => batch.state.apply({ kind: 'removeAgent', id: 'a' as AgentId, name: CI }),
+      (batch) => batch.state.apply(removeRow('agent', { id: 'a' as AgentId, name: CI })),
       'revoked',
     ],
   };

@@ -12,14 +12,16 @@ import {
   headWords,
   USE_FIELDS,
 } from '../../src/core/audit.ts';
+import type { Resource } from '../../src/core/change.ts';
 import type { AssociatedData } from '../../src/core/credential.ts';
 import { parseIdempotencyKey } from '../../src/core/idempotency.ts';
 import type { ChallengeId } from '../../src/core/names.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
-import { type RowKind, rowMac } from '../../src/crypto/row-mac.ts';
+import { fieldsMac, rowMac } from '../../src/crypto/row-mac.ts';
 import { decrypt } from '../../src/crypto/sealing.ts';
 import { decodeChallengeId, deriveNonce, hashToken } from '../../src/crypto/tokens.ts';
 import { CompactRange, encodeHash } from '../../src/crypto/tree.ts';
+import { APPROVALS } from '../../src/store/schema.ts';
 import type { Head } from '../../src/store/store.ts';
 import { ROOT } from '../conventions/source.ts';
 import { CHECKPOINTS } from '../crypto/checkpoint-vectors.ts';
@@ -68,14 +70,14 @@ test('the sealed value on the page has the documented layout and can be decrypte
 });
 
 test('the row MACs on the page match the code', () => {
-  const { rows } = readVectors<{ rows: readonly { kind: RowKind; mac: string }[] }>('rows-v1.json');
+  const { rows } = readVectors<{ rows: readonly { kind: Resource; mac: string }[] }>('rows-v2.json');
   const shown = new Map(rows.map(({ kind, mac }) => [mac, kind]));
-  const examples = [...page.matchAll(/^(\["leasehold-([a-z]+)-v1",.*\])\n(\S{44})$/gm)].filter(([, , , mac = '']) =>
+  const examples = [...page.matchAll(/^(\["leasehold-([a-z]+)-v2",.*\])\n(\S{44})$/gm)].filter(([, , , mac = '']) =>
     shown.has(mac),
   );
   for (const [, array = '', kind, mac = ''] of examples) {
     assert.equal(kind, shown.get(mac));
-    assert.equal(rowMac(keys.row, kind as RowKind, JSON.parse(array).slice(1)), mac);
+    assert.equal(rowMac(keys.row, kind as Resource, JSON.parse(array)[1]), mac);
   }
   assert.deepEqual(new Set(examples.map(([, , kind]) => kind)), new Set(shown.values()));
 });
@@ -85,10 +87,9 @@ test('the approval and the key of the page are those of the vectors', () => {
     row: Approval;
     mac: string;
     key: { fields: readonly string[]; mac: string };
-  }>('approvals-v1.json');
-  const { id, ...columns } = row;
+  }>('approvals-v2.json');
   const texts = [
-    `${JSON.stringify(['leasehold-approval-v1', id, JSON.stringify(Object.values(columns))])}\n${mac}`,
+    `${JSON.stringify(['leasehold-approval-v2', APPROVALS.macValues(row)])}\n${mac}`,
     `${JSON.stringify(['leasehold-approval-key-v1', ...key.fields])}\n${key.mac}`,
   ];
   for (const text of texts) assert.equal(page.includes(text), true, text);
@@ -96,16 +97,16 @@ test('the approval and the key of the page are those of the vectors', () => {
 
 test('the idempotency record’s id and request MAC on the page match the code', () => {
   const [, name = '', key = '', id] = /\["leasehold-idempotency-v1","([^"]+)","([^"]+)"\]\n(\S+)\n/.exec(page) ?? [];
-  assert.equal(rowMac(keys.row, 'idempotency', [name, parseIdempotencyKey(key)]), id);
+  assert.equal(fieldsMac(keys.row, 'idempotency', [name, parseIdempotencyKey(key)]), id);
   const [, array = '', mac] = /(\["leasehold-request-v1".*\])\n(\S+)\n/.exec(page) ?? [];
-  assert.equal(rowMac(keys.row, 'request', JSON.parse(array).slice(1)), mac);
-  shows(`["leasehold-reply-v1","${id}",`);
-  shows(`,"${mac}","{`);
+  assert.equal(fieldsMac(keys.row, 'request', JSON.parse(array).slice(1)), mac);
+  shows(`"id":"${id}",`);
+  shows(`,"request_mac":"${mac}"}`);
 });
 
 test('the rollback marker’s MAC on the page matches the code', () => {
   const [, array = '', mac] = /(\["leasehold-rollback-marker-v1".*\])\n(\S+)\n/.exec(page) ?? [];
-  assert.equal(rowMac(keys.row, 'rollback-marker', JSON.parse(array).slice(1)), mac);
+  assert.equal(fieldsMac(keys.row, 'rollback-marker', JSON.parse(array).slice(1)), mac);
 });
 
 test('the challenges on the page decode, and their nonces derive, as documented', () => {

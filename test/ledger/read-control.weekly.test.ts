@@ -5,11 +5,10 @@ import { test } from 'node:test';
 import { type Policy, parsePolicy } from '../../src/core/policy.ts';
 import { SUBJECT } from '../../src/core/state.ts';
 import { VaultKeys } from '../../src/crypto/keys.ts';
-import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
+import { withMac } from '../../src/ledger/authenticated-rows.ts';
 import { readControl } from '../../src/ledger/read-control.ts';
 import { readControlStates } from '../../src/store/recorded-states.ts';
 import type { Procedure } from '../../src/store/statement.ts';
-import { readPolicies } from '../../src/store/vault-metadata.ts';
 
 const KEYS = VaultKeys.create(0, new Uint8Array(32).fill(2));
 const TRIES = 5;
@@ -19,13 +18,15 @@ async function timeOf(count: number, limitMs = 0): Promise<number> {
   const policies = Array.from({ length: count }, (_, n) => {
     const fields = { name: `policy-${n}`, principal: `agent:bot-${n}`, resources: ['a/*'], actions: ['use'] };
     const policy: Policy = { ...parsePolicy(fields), createdAt: 0 };
-    return AUTHENTICATED_ROWS.policy.withMac(KEYS.row, policy);
+    return withMac(KEYS.row, 'policy', policy);
   });
   const states = new Map(policies.map((policy) => [SUBJECT.policy(policy), policy.mac]));
   const store = {
     async run<T>(read: Procedure<T>): Promise<T> {
       if (read instanceof readControlStates) return states as T;
-      return (read instanceof readPolicies ? policies : []) as T;
+      const query = read.next();
+      const isOfPolicies = !query.done && query.value.parts.join('').includes('FROM policies');
+      return (isOfPolicies ? policies : []) as T;
     },
   };
   let least = Number.POSITIVE_INFINITY;

@@ -12,13 +12,7 @@ import { parseAddress } from '../../src/store/postgres/address.ts';
 import { Connection } from '../../src/store/postgres/connection.ts';
 import { readSchema } from '../../src/store/postgres/migrate.ts';
 import type { PostgresStore } from '../../src/store/postgres/store.ts';
-import {
-  readAgents,
-  readOperators,
-  readPolicies,
-  readRootKeyCheck,
-  readStoredKeys,
-} from '../../src/store/vault-metadata.ts';
+import { readHeldRows, readRootKeyCheck, readStoredKeys } from '../../src/store/vault-metadata.ts';
 import { sweepAll } from '../contract/sweeping.ts';
 import { type Client, readAgentKey, verifyAs } from '../kit/client.ts';
 import { askToRetrieve, demandApproval } from '../kit/held.ts';
@@ -107,9 +101,9 @@ export async function useBesides(store: PostgresStore, url: string): Promise<voi
   await readSchema(connection).finally(() => connection.close());
   await store.run(readHead());
   await store.run(readRootKeyCheck());
-  await store.run(readAgents());
-  await store.run(readOperators());
-  await store.run(readPolicies());
+  await store.run(readHeldRows('agent'));
+  await store.run(readHeldRows('operator'));
+  await store.run(readHeldRows('policy'));
   const turn = await store.begin([]);
   try {
     await turn.shared?.readControl(0);

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { removeRow } from '../../src/core/change.ts';
 import type { CredentialId } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { listCredentials } from '../../src/store/credential-lists.ts';
@@ -162,7 +163,7 @@ test('over any history the counts are exact, wherever in a pass the process ende
             ids.set(path, credential.id);
             expected.set(path, 0);
           } else if (kind === 'remove' && id !== undefined) {
-            changes.push({ kind: 'removeCredential', id, path: aCredential(path).path });
+            changes.push(removeRow('credential', { id, path: aCredential(path).path }));
             ids.delete(path);
             expected.delete(path);
           } else if (kind === 'get' && id !== undefined) {

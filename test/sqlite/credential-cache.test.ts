@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
+import { removeRow } from '../../src/core/change.ts';
 import { CredentialCache } from '../../src/store/sqlite/credential-cache.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
@@ -52,7 +53,7 @@ test('the next batch sees changes by this process: a new version, a count, a del
   assert.deepEqual(await look(), [7, [2]]);
   await commit(store, { changes: [{ kind: 'pruneVersions', credentialId: credential.id, through: 2 }] });
   assert.deepEqual(await look(), [7, []]);
-  await commit(store, { changes: [{ kind: 'removeCredential', id: credential.id, path: credential.path }] });
+  await commit(store, { changes: [removeRow('credential', credential)] });
   assert.deepEqual(await look(), [null, []]);
   const again = { ...aCredential('a'), id: aCredential('b').id };
   await commit(store, { changes: [stored(again), versioned(again, 1, bytes(9))] });

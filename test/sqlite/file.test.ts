@@ -40,7 +40,7 @@ async function vaultFile(t: TestContext): Promise<string> {
   await commit(store, {
     entries: [anEntry(1)],
     changes: [
-      { kind: 'putAgent', agent: anAgent(1) },
+      { kind: 'put', resource: 'agent', row: anAgent(1) },
       stored(credential),
       versioned(credential, 1, Uint8Array.from({ length: 9000 })),
     ],

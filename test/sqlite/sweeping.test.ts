@@ -6,7 +6,18 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import { aLease, aSession, asChallenge, commit, headAt, KEY_CHECK, KEYS, leased, T0 } from '../contract/rows.ts';
+import {
+  aLease,
+  aSession,
+  asChallenge,
+  commit,
+  headAt,
+  KEY_CHECK,
+  KEYS,
+  leased,
+  storedPut,
+  T0,
+} from '../contract/rows.ts';
 import { numbers, sweepAll } from '../contract/sweeping.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 
@@ -34,7 +45,7 @@ test('the file does not grow while as much is deleted as is added', async (t) =>
       seq: first + 1000,
       changes: numbers(1000).flatMap((n) => [
         leased(aLease(first + n, { issuedAt, expiresAt })),
-        { kind: 'putSession' as const, session: aSession(first + n, { expiresAt }) },
+        storedPut('session', aSession(first + n, { expiresAt })),
         { kind: 'consumeChallenge' as const, id: asChallenge(first + n), expiresAt },
       ]),
     });

@@ -237,7 +237,10 @@ export class History {
     const login = serviceEvent('service.start', null);
     await this.#submit({
       ...login,
-      decide: (known, moment) => ({ ...login.decide(known, moment), changes: [{ kind: 'putSession', session }] }),
+      decide: (known, moment) => ({
+        ...login.decide(known, moment),
+        changes: [{ kind: 'put', resource: 'session', row: session }],
+      }),
     });
     const context: Context = { ...admin(), authentication: { kind: 'session', tokenHash, agentName: name } };
     this.#sessions.set(name, context);

@@ -128,7 +128,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     memory,
     denials,
     settings: { adminMayRetrieve: true, versionsKept: 10, ...options.settings },
-    onDeregistered: () => undefined,
+    onRemoved: () => undefined,
     onCommitted: (changes) => {
       uses.committed(changes);
       approvals.committed(changes);

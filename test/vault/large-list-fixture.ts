@@ -4,7 +4,7 @@ import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
 import { SUBJECT } from '../../src/core/state.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
-import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
+import { withMac } from '../../src/ledger/authenticated-rows.ts';
 import { ENTRY_COLUMNS, executeSql, LEASE_COLUMNS } from '../kit/direct-db.ts';
 import { STORE } from '../kit/stores.ts';
 import { type OpenedVault, openVault, toPath } from './fixture.ts';
@@ -70,7 +70,7 @@ function authenticated(index: number, keys: VaultKeys): string {
   const path = toPath(`prod/team00/key${String(index).padStart(6, '0')}`);
   const type = 'generic' as CredentialType;
   const row = { id, path, type, description: 'a credential', createdAt: 1, updatedAt: 1, version: 1 };
-  const { mac } = AUTHENTICATED_ROWS.credential.withMac(keys.row, row);
+  const { mac } = withMac(keys.row, 'credential', row);
   return `UPDATE credentials SET mac = '${mac}' WHERE path = '${path}';
     INSERT INTO audit_entries (${ENTRY_COLUMNS}, subject, state) VALUES (${LEASES + ENTRIES + index}, 'id', '2026-01-31T00:00:00.000Z',
       'credential.store', 'admin', '*', 'store', 'allowed', NULL, NULL, NULL, NULL, NULL, '', '${SUBJECT.credential(row)}', '${mac}')`;

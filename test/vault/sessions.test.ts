@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import type { AgentId, ChallengeId } from '../../src/core/names.ts';
 import { endSession, readSession } from '../../src/core/operations/sessions.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
-import { AUTHENTICATED_ROWS } from '../../src/ledger/authenticated-rows.ts';
+import { withMac } from '../../src/ledger/authenticated-rows.ts';
 import { findSession } from '../../src/ledger/sessions.ts';
 import { readNewestState } from '../../src/store/recorded-states.ts';
 import { readSession as readStoredSession } from '../../src/store/vault-metadata.ts';
@@ -42,8 +42,8 @@ test('a session that is renewed while a request authenticates with it is found',
     expiresAt: now + 60_000,
     endsAt: now + 600_000,
   };
-  const renewed = AUTHENTICATED_ROWS.session.withMac(keys.row, { ...first, expiresAt: now + 120_000 });
-  const rows = [AUTHENTICATED_ROWS.session.withMac(keys.row, first), renewed];
+  const renewed = withMac(keys.row, 'session', { ...first, expiresAt: now + 120_000 });
+  const rows = [withMac(keys.row, 'session', first), renewed];
   // The renewal is committed between the two reads.
   const renewing = inFrontOfReads(
     inFrontOfReads(store, readStoredSession, async () => rows.shift() ?? renewed),

@@ -1,5 +1,7 @@
 /** Registers, deregisters and reads agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
+
 import { type Agent, actorName } from '../agent.ts';
+import { putRow, removeRow } from '../change.ts';
 import { ApiError } from '../errors.ts';
 import type { ActorName, AgentId, AgentName, PublicKey } from '../names.ts';
 import { operation, rejected, succeeded } from '../operation.ts';
@@ -32,7 +34,7 @@ export const registerAgent = adminOperation('agent.register', (spec, request: Re
       formerKeyUntil: null,
       registeredBy: [actorName(input.caller)],
     };
-    return succeeded(agent, entry('allowed'), [{ kind: 'putAgent', agent }]);
+    return succeeded(agent, entry('allowed'), [putRow('agent', agent)]);
   }),
 );
 
@@ -75,7 +77,7 @@ export const rotateAgentKey = adminOperation('agent.rotate', (spec, name: AgentN
     const agent: Agent = { ...known, publicKey, formerPublicKey, formerKeyUntil, registeredBy };
     const validSeconds = Math.max(0, Math.ceil(((formerKeyUntil ?? 0) - moment.now) / 1000));
     const reason = `the former key is valid for ${validSeconds} seconds`;
-    return succeeded(agent, entry('allowed', { reason }), [{ kind: 'putAgent', agent }]);
+    return succeeded(agent, entry('allowed', { reason }), [putRow('agent', agent)]);
   }),
 );
 
@@ -92,7 +94,7 @@ export const deregisterAgent = adminOperation('agent.deregister', (spec, name: A
     if (beyond !== null) return beyond;
     const { id } = agent;
     return succeeded(id, entry('allowed'), [
-      { kind: 'removeAgent', id, name },
+      removeRow('agent', { id, name }),
       {
         kind: 'revokeMatching',
         revocation: { agentId: id, credentialId: null, kind: null, revokedAt: moment.now, seq: moment.seq },

@@ -19,7 +19,7 @@ import {
 import { type ApprovalTerms, type ApprovedAction, combineRules } from '../approval-rule.ts';
 import type { EntryDraft } from '../audit.ts';
 import type { ReadSet } from '../batch-state.ts';
-import type { Change } from '../change.ts';
+import { type Change, putRow } from '../change.ts';
 import type { ErrorInfo } from '../errors.ts';
 import type { AgentId, CredentialId, PolicyName, TokenHash } from '../names.ts';
 import { type OperationInput, type Outcome, rejected, succeeded } from '../operation.ts';
@@ -153,7 +153,7 @@ function pass(grant: Approval): Passed {
     approvalId: id,
     reason: `approved by ${names} (approval:${id})`,
     // A grant that is not counted stays as it is.
-    changes: usesLeft === null ? [] : [{ kind: 'putApproval', approval: used }],
+    changes: usesLeft === null ? [] : [putRow('approval', used)],
   };
 }
 
@@ -221,10 +221,7 @@ function askForApproval(
   };
   const grantMs = Math.max(terms.seconds * 1000, ENDED_NOTICE_MS);
   const sealed: ApprovalRequest = { id, expiresAt: answerBy + grantMs, sealed: sealedRequest };
-  return pending(approval, asked, [
-    { kind: 'putApproval', approval },
-    { kind: 'addApprovalRequest', request: sealed },
-  ]);
+  return pending(approval, asked, [putRow('approval', approval), { kind: 'addApprovalRequest', request: sealed }]);
 }
 
 type ApprovalError = ErrorInfo & { readonly reason: string };

@@ -13,7 +13,7 @@ import {
 } from '../approval.ts';
 import { draftEntry, type EntryDraft, type EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';
-import type { Change } from '../change.ts';
+import { type Change, putRow } from '../change.ts';
 import { decide } from '../decision.ts';
 import { type ActorName, isOperatorName, type PrincipalName, SERVICE } from '../names.ts';
 import {
@@ -72,12 +72,12 @@ export function answerApproval(
     if (voided !== null) {
       const withdrawn = endApproval(approval, 'withdrawn', SERVICE, voided, moment.now);
       const message = `The approval was withdrawn: ${voided}. The agent has to ask again.`;
-      const changes: readonly Change[] = [{ kind: 'putApproval', approval: withdrawn }];
+      const changes: readonly Change[] = [putRow('approval', withdrawn)];
       return rejected('APPROVAL_ENDED', message, denied(`it was withdrawn: ${voided}`), changes, approval.id);
     }
     if (!isApproved) {
       const ended = endApproval(approval, 'denied', name, reason, moment.now);
-      return succeeded(ended, entry('allowed', { policyName, reason }), [{ kind: 'putApproval', approval: ended }]);
+      return succeeded(ended, entry('allowed', { policyName, reason }), [putRow('approval', ended)]);
     }
     if (approval.approvers.some(({ operatorId }) => operatorId === actorId(caller))) {
       const message = 'You have approved this already; another operator has to approve it too.';
@@ -88,9 +88,7 @@ export function answerApproval(
     const answered = approve(counted, { operator: name, operatorId: actorId(caller), at: moment.now });
     const lacking = answered.terms.quorum - answered.approvers.length;
     const why = lacking > 0 ? `${lacking} more must approve it` : reason;
-    return succeeded(answered, entry('allowed', { policyName, reason: why }), [
-      { kind: 'putApproval', approval: answered },
-    ]);
+    return succeeded(answered, entry('allowed', { policyName, reason: why }), [putRow('approval', answered)]);
   });
 }
 
@@ -133,7 +131,7 @@ export function withdrawApproval(context: Context, place: ApprovalPlace): Operat
       }
       const withdrawn = endApproval(approval, 'withdrawn', actorName(caller), null, moment.now);
       return succeeded(withdrawn, entry('allowed', { policyName: approval.terms.policyNames[0] ?? null }), [
-        { kind: 'putApproval', approval: withdrawn },
+        putRow('approval', withdrawn),
       ]);
     },
   );
@@ -237,7 +235,7 @@ function settled(eventType: EventType, approval: Approval, reason: string) {
   const resource = `approval:${approval.id}`;
   const policyName = approval.terms.policyNames[0] ?? null;
   const entry = draftEntry({ eventType, agentName: SERVICE, resource, result: 'allowed', policyName, reason });
-  return succeeded(null, entry, [{ kind: 'putApproval' as const, approval }]);
+  return succeeded(null, entry, [putRow('approval', approval)]);
 }
 
 /** Why the answer would be about something else by now; null if it would not. */

@@ -4,6 +4,7 @@
  */
 
 import type { VersionInfo } from '../batch-state.ts';
+import { putRow, removeRow } from '../change.ts';
 import {
   type Credential,
   type CredentialVersion,
@@ -69,7 +70,7 @@ export function store(context: Context, request: NewValue): Operation<Credential
     };
     const through = credential.version - state.settings.versionsKept;
     return succeeded(credential, entry('allowed', { policyName }), [
-      { kind: 'putCredential', credential },
+      putRow('credential', credential),
       { kind: 'addVersion', credential, version },
       ...(through > 0 ? [{ kind: 'pruneVersions' as const, credentialId: credential.id, through }] : []),
     ]);
@@ -88,8 +89,8 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
       if (credential === null) return notFound(input, policyName, 'credential');
       const { id } = credential;
       return succeeded(null, entry('allowed', { policyName }), [
-        { kind: 'removeCredential', id, path },
-        { kind: 'removeUsage', path },
+        removeRow('credential', { id, path }),
+        removeRow('targets', { path }),
         {
           kind: 'revokeMatching',
           revocation: { agentId: null, credentialId: id, kind: null, revokedAt: moment.now, seq: moment.seq },

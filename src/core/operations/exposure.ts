@@ -2,6 +2,7 @@
  * Who has seen or used credentials, and the panic, which ends everything that an agent, or all agents, hold. SOURCE:
  * docs/api.md, "Exposure and panic"; docs/decisions.md, "Exposure".
  */
+import { putRow } from '../change.ts';
 import type { BulkRevocation } from '../lease.ts';
 import type { AgentId, AgentName } from '../names.ts';
 import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
@@ -74,6 +75,6 @@ function ended(
   const panicked: Panic = { revocation, endedBefore: agents.map(({ id, sessionsEndedAt }) => [id, sessionsEndedAt]) };
   return succeeded(panicked, entry('allowed', { reason: 'all leases and sessions ended' }), [
     { kind: 'revokeMatching', revocation },
-    ...agents.map((agent) => ({ kind: 'putAgent' as const, agent: { ...agent, sessionsEndedAt: now } })),
+    ...agents.map((agent) => putRow('agent', { ...agent, sessionsEndedAt: now })),
   ]);
 }

@@ -1,5 +1,7 @@
 /** Adds, changes, reads and removes operators. SOURCE: docs/operators.md. */
+
 import type { BatchState } from '../batch-state.ts';
+import { putRow, removeRow } from '../change.ts';
 import type { ControlState } from '../control.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import type { BulkRevocation } from '../lease.ts';
@@ -36,9 +38,7 @@ export const addOperator = adminOperation('operator.add', (spec, request: NewOpe
     if (isTaken)
       return rejected('ALREADY_EXISTS', IDENTITY_TAKEN, entry('denied', { reason: 'the identity is taken' }));
     const operator: Operator = { ...request, passkeys: null, addedAt: moment.now, sessionsEndedAt: null };
-    return succeeded(operator, entry('allowed', { reason: describeRoles(operator) }), [
-      { kind: 'putOperator', operator },
-    ]);
+    return succeeded(operator, entry('allowed', { reason: describeRoles(operator) }), [putRow('operator', operator)]);
   }),
 );
 
@@ -62,7 +62,7 @@ export const replaceOperator = adminOperation('operator.replace', (spec, name: O
     if (change.identity !== undefined && isIdentityTaken(state.control, change.identity, known))
       return rejected('ALREADY_EXISTS', IDENTITY_TAKEN, entry('denied', { reason: 'the identity is taken' }));
     return succeeded(operator, entry('allowed', { reason: describeRoles(operator) }), [
-      { kind: 'putOperator', operator },
+      putRow('operator', operator),
       ...(isOther ? [{ kind: 'revokeMatching' as const, revocation: endOfLeases(known, moment) }] : []),
     ]);
   }),
@@ -75,7 +75,7 @@ export const rotateOperatorKey = adminOperation('operator.rotate', (spec, name: 
     if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
     const operator: Operator = { ...known, publicKey, sessionsEndedAt: moment.now };
     return succeeded(operator, entry('allowed', { reason: 'its sessions and leases ended' }), [
-      { kind: 'putOperator', operator },
+      putRow('operator', operator),
       { kind: 'revokeMatching', revocation: endOfLeases(known, moment) },
     ]);
   }),
@@ -89,7 +89,7 @@ export const removeOperator = adminOperation('operator.remove', (spec, name: Ope
     if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
     if (isLastAdmin(input, known)) return keptAdmin(input, 'name');
     return succeeded(null, entry('allowed'), [
-      { kind: 'removeOperator', name },
+      removeRow('operator', known),
       { kind: 'revokeMatching', revocation: endOfLeases(known, moment) },
     ]);
   }),

@@ -1,5 +1,7 @@
 /** Registers and removes passkeys of operators. SOURCE: docs/operators.md, "Signing in". */
+
 import { draftEntry } from '../audit.ts';
+import { putRow } from '../change.ts';
 import { type ErrorInfo, invalidRequest } from '../errors.ts';
 import type { AgentId, ChallengeId, OperatorName } from '../names.ts';
 import {
@@ -63,7 +65,7 @@ function added(
   const made: Passkey = { ...passkey, addedAt: now };
   return succeeded(made, entry, [
     { kind: 'consumeChallenge', id: challengeId, expiresAt: challengeExpiresAt },
-    { kind: 'putOperator', operator: { ...operator, passkeys: [...(operator.passkeys ?? []), made] } },
+    putRow('operator', { ...operator, passkeys: [...(operator.passkeys ?? []), made] }),
   ]);
 }
 
@@ -146,10 +148,7 @@ export const removePasskey = adminOperation('operator.passkey_remove', (spec, na
     return succeeded(
       null,
       entry('allowed', { reason: `the passkey ${passkey.label}; its sessions and leases ended` }),
-      [
-        { kind: 'putOperator', operator: changed },
-        { kind: 'revokeMatching', revocation },
-      ],
+      [putRow('operator', changed), { kind: 'revokeMatching', revocation }],
     );
   }),
 );

@@ -5,6 +5,7 @@
 
 import type { Caller } from '../agent.ts';
 import type { BatchState } from '../batch-state.ts';
+import { putRow, removeRow } from '../change.ts';
 import { decide, explain } from '../decision.ts';
 import { ApiError } from '../errors.ts';
 import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, VIEWER_POLICY } from '../lease.ts';
@@ -29,7 +30,7 @@ export const createPolicy = adminOperation('policy.create', (spec, draft: Policy
       return rejected('ALREADY_EXISTS', 'A policy of this name exists already; PUT replaces it.', denied);
     }
     const policy: Policy = { ...draft, createdAt: moment.now };
-    return succeeded(policy, entry('allowed'), [{ kind: 'putPolicy', policy }]);
+    return succeeded(policy, entry('allowed'), [putRow('policy', policy)]);
   }),
 );
 
@@ -48,7 +49,7 @@ export const replacePolicy = adminOperation('policy.replace', (spec, draft: Poli
       (before === null ? null : liftsApproval(input, before));
     if (beyond !== null) return beyond;
     const policy: Policy = { ...draft, createdAt: before?.createdAt ?? moment.now };
-    return succeeded(policy, entry('allowed'), [{ kind: 'putPolicy', policy }]);
+    return succeeded(policy, entry('allowed'), [putRow('policy', policy)]);
   });
 });
 
@@ -59,7 +60,7 @@ export const deletePolicy = adminOperation('policy.delete', (spec, name: PolicyN
     if (policy === null) return rejected('NOT_FOUND', 'The policy does not exist.', entry('not_found'));
     const beyond = beyondReach(input, [policy]) ?? liftsApproval(input, policy);
     if (beyond !== null) return beyond;
-    return succeeded(null, entry('allowed'), [{ kind: 'removePolicy', name }]);
+    return succeeded(null, entry('allowed'), [removeRow('policy', { name })]);
   }),
 );
 

@@ -2,8 +2,10 @@
  * Logs in with a signed challenge, reads and ends a session.
  * SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions".
  */
+
 import { type Agent, hasKey, type Session, type SessionCaller } from '../agent.ts';
 import { draftEntry } from '../audit.ts';
+import { putRow, removeRow } from '../change.ts';
 import { ApiError } from '../errors.ts';
 import {
   ADMIN,
@@ -130,7 +132,7 @@ export function openSession(
         return rejected(error.code, error.message, entry, consume);
       }
       const session = newSession(tokenHash, agent, now);
-      return succeeded(toCurrent(agent, session, now), entry, [...consume, { kind: 'putSession', session }]);
+      return succeeded(toCurrent(agent, session, now), entry, [...consume, putRow('session', session)]);
     },
   };
 }
@@ -200,7 +202,7 @@ export function renewSession(context: Context): Operation<CurrentSession> {
         return succeeded(toCurrent(operator, session, moment.now), null);
       const renewed = { ...session, expiresAt: Math.min(moment.now + OPERATOR_IDLE_MS, endsAt) };
       return succeeded(toCurrent(operator, renewed, moment.now), entry('allowed', { resource: operator.name }), [
-        { kind: 'putSession', session: renewed },
+        putRow('session', renewed),
       ]);
     },
   );
@@ -213,7 +215,7 @@ export function endSession(context: Context): Operation<null> {
       if (!('session' in caller)) return rejected('NOT_FOUND', NO_SESSION, entry('not_found'));
       const resource = principalOf(holderOf(caller).name);
       const { tokenHash, issuedAt } = caller.session;
-      return succeeded(null, entry('allowed', { resource }), [{ kind: 'removeSession', tokenHash, issuedAt }]);
+      return succeeded(null, entry('allowed', { resource }), [removeRow('session', { tokenHash, issuedAt })]);
     },
   );
 }

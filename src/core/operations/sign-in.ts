@@ -2,9 +2,11 @@
  * Sign-ins of operators in a browser: by passkey, by a provider's identity, and by the one-time code of a session.
  * SOURCE: docs/operators.md, "Signing in"; docs/decisions.md, "Agents and sessions".
  */
+
 import { identifySession } from '../agent.ts';
 import { draftEntry, type EntryDraft } from '../audit.ts';
 import type { BatchState, ReadSet } from '../batch-state.ts';
+import { putRow } from '../change.ts';
 import { ApiError, invalidRequest } from '../errors.ts';
 import type { AgentId, ChallengeId, TokenHash } from '../names.ts';
 import { type Context, type Operation, type Outcome, rejected, succeeded } from '../operation.ts';
@@ -89,8 +91,8 @@ function signIn(
       const session = newSession(tokenHash, verdict.operator, now, verdict.endsAt);
       return succeeded(toCurrent(verdict.operator, session, now), entry('allowed', verdict.by), [
         ...consume,
-        ...(verdict.changed === undefined ? [] : [{ kind: 'putOperator' as const, operator: verdict.changed }]),
-        { kind: 'putSession', session },
+        ...(verdict.changed === undefined ? [] : [putRow('operator', verdict.changed)]),
+        putRow('session', session),
       ]);
     },
   };

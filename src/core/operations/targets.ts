@@ -5,6 +5,7 @@
 
 import type { BatchState } from '../batch-state.ts';
 import type { CompleteUsage } from '../catalogue/catalogue.ts';
+import { putRow, removeRow } from '../change.ts';
 import { isTooLargeToUse, TOO_LARGE_TO_USE } from '../credential.ts';
 import { networkViolation, operatorField } from '../ip-network.ts';
 import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
@@ -59,7 +60,7 @@ export function putTargets(context: Context, draft: UsageDraft): Operation<Usage
       }
       const usage: Usage = { ...draft, credentialId: credential.id, updatedAt: moment.now };
       return succeeded(usage, entry('allowed', { policyName }), [
-        { kind: 'putUsage', usage },
+        putRow('targets', usage),
         endUseLeases(input, credential.id),
       ]);
     },
@@ -132,7 +133,7 @@ export function deleteTargets(context: Context, path: CredentialPath): Operation
         return rejected('NOT_FOUND', NO_TARGETS, entry('not_found', details));
       }
       return succeeded(null, entry('allowed', { policyName }), [
-        { kind: 'removeUsage', path },
+        removeRow('targets', { path }),
         endUseLeases(input, usage.credentialId),
       ]);
     },

@@ -1,13 +1,16 @@
 /**
- * Reads the agents, operators and policies that other nodes changed. Rows and removals store the epoch of the batch
- * that wrote them.
+ * Reads the rows held in memory that other nodes changed. Rows and removals store the epoch of the batch that wrote
+ * them.
  */
-import { type ActorName, type AgentId, type AgentName, isOperatorName, type PolicyName } from '../../core/names.ts';
+import { HELD_RESOURCES, type HeldResource } from '../../core/change.ts';
+import { subjectOf } from '../../core/state.ts';
 import { newestState, toStates } from '../recorded-states.ts';
-import { AGENTS, OPERATORS, POLICIES } from '../schema.ts';
+import { RESOURCE_TABLES } from '../schema.ts';
 import { raw } from '../statement.ts';
-import type { ControlChanges } from '../store.ts';
+import type { ControlChanges, HeldPut, HeldRemove } from '../store.ts';
+import type { Table } from '../table.ts';
 import type { Connection } from './connection.ts';
+import { textArray } from './dialect.ts';
 
 /** A node that missed more epochs reloads everything. Removals are kept for longer. */
 const MAX_EPOCHS_BEHIND = 10_000;
@@ -20,30 +23,23 @@ export async function readControl(
   epoch: number,
 ): Promise<ControlChanges | null> {
   if (epoch - afterEpoch > MAX_EPOCHS_BEHIND || epoch < afterEpoch) return null;
-  const [removals, agents, operators, policies, states] = await Promise.all([
-    connection.query`SELECT agent_id, name FROM control_removals WHERE epoch > ${afterEpoch}::bigint`,
-    connection.query`SELECT ${AGENTS.list} FROM agents WHERE epoch > ${afterEpoch}::bigint`,
-    connection.query`SELECT ${OPERATORS.list} FROM operators WHERE epoch > ${afterEpoch}::bigint`,
-    connection.query`SELECT ${POLICIES.list} FROM policies WHERE epoch > ${afterEpoch}::bigint`,
-    connection.query`SELECT changed.subject, ${newestState(raw('changed.subject'))} AS state FROM (
-      SELECT 'agent:' || lower(name) FROM agents WHERE epoch > ${afterEpoch}::bigint
-      UNION SELECT lower(name) FROM operators WHERE epoch > ${afterEpoch}::bigint
-      UNION SELECT 'policy:' || name FROM policies WHERE epoch > ${afterEpoch}::bigint
-      UNION SELECT CASE WHEN name LIKE 'operator:%' THEN lower(name) WHEN agent_id = '' THEN 'policy:' || name
-        ELSE 'agent:' || lower(name) END
-        FROM control_removals WHERE epoch > ${afterEpoch}::bigint) AS changed (subject)`,
+  const [removed, ...changed] = await Promise.all([
+    connection.query`SELECT resource, id, name FROM control_removals WHERE epoch > ${afterEpoch}::bigint`,
+    ...HELD_RESOURCES.map((resource) => readChanged(connection, resource, afterEpoch)),
   ]);
-  const removed = removals.map((row) => ({ id: String(row['agent_id']), name: String(row['name']) }));
-  const named = removed.filter(({ id }) => id === '').map(({ name }) => name as ActorName);
-  return {
-    removedAgents: removed
-      .filter(({ id }) => id !== '')
-      .map(({ id, name }) => ({ id: id as AgentId, name: name as AgentName })),
-    removedOperators: named.filter((name) => isOperatorName(name)),
-    removedPolicies: named.filter((name) => !isOperatorName(name)).map((name) => name as string as PolicyName),
-    agents: agents.map((row) => AGENTS.decode(row)),
-    operators: operators.map((row) => OPERATORS.decode(row)),
-    policies: policies.map((row) => POLICIES.decode(row)),
-    states: new Map(toStates(states)),
-  };
+  const removals = removed.map(({ resource, id, name }) => {
+    const row = { id: String(id), name: String(name) };
+    return { kind: 'remove', resource: String(resource), row } as unknown as HeldRemove;
+  });
+  const puts = changed.flat();
+  const subjects = new Set([...removals, ...puts].map(({ resource, row }) => subjectOf(resource, row)));
+  const states = await connection.query`SELECT changed.subject, ${newestState(raw('changed.subject'))} AS state
+    FROM (SELECT unnest(${textArray(subjects)}::text[]) COLLATE "C") AS changed (subject)`;
+  return { removals, puts, states: new Map(toStates(states)) };
+}
+
+async function readChanged(connection: Connection, resource: HeldResource, afterEpoch: number): Promise<HeldPut[]> {
+  const table: Table<object> = RESOURCE_TABLES[resource];
+  const rows = await connection.query`SELECT ${table.list} FROM ${raw(table.name)} WHERE epoch > ${afterEpoch}::bigint`;
+  return rows.map((row) => ({ kind: 'put', resource, row: table.decode(row) }) as HeldPut);
 }

@@ -54,7 +54,7 @@ const removeLeases: Removal = (now, limit) =>
 const pruneRemovals: Removal = (_now, limit) =>
   deleteRows(
     'control_removals',
-    '(epoch, agent_id, name)',
-    sql`SELECT epoch, agent_id, name FROM control_removals
+    '(epoch, resource, id, name)',
+    sql`SELECT epoch, resource, id, name FROM control_removals
       WHERE epoch < (SELECT epoch FROM audit_head) - ${EPOCHS_RETAINED}::bigint ORDER BY epoch LIMIT ${limit}`,
   );

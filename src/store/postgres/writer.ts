@@ -1,21 +1,21 @@
 /** Writes a batch in one round trip with the commit: changes in order, rows of one kind together, and the head last. */
 
+import { isHeldChange } from '../../core/change.ts';
+import type { CredentialId } from '../../core/names.ts';
 import { type ChangeTarget, writeChange } from '../changes.ts';
 import { StoreError } from '../errors.ts';
 import {
-  AGENTS,
   AUDIT_ENTRIES,
   AUDIT_TREE,
   CREDENTIAL_VERSIONS,
   CREDENTIALS,
   LEASES,
-  OPERATORS,
-  POLICIES,
+  RESOURCE_TABLES,
   SESSIONS,
   SPENT_CHALLENGES,
 } from '../schema.ts';
-import { type Row, type Statement, sql } from '../statement.ts';
-import type { Head, StoredChange, WriteSet } from '../store.ts';
+import { type Row, raw, type Statement, sql } from '../statement.ts';
+import type { Head, HeldPut, HeldRemove, StoredChange, StoredPut, WriteSet } from '../store.ts';
 import type { Table } from '../table.ts';
 import type { Connection } from './connection.ts';
 import { insertItems, upsertItems } from './insert-rows.ts';
@@ -70,55 +70,19 @@ export class PostgresBatchWriter implements ChangeTarget {
   }
 
   #apply(change: StoredChange): void {
-    const { epoch } = this.#batch.head;
     switch (change.kind) {
+      case 'put':
+        this.#put(change);
+        return;
+      case 'remove':
+        if (change.resource === 'credential') this.#removeCredential(change.row.id);
+        else {
+          writeChange(change, this);
+          if (isHeldChange(change)) this.write(recordRemoval(this.#batch.head.epoch, change));
+        }
+        return;
       case 'addLease':
         this.insert(LEASES, change.lease);
-        return;
-      case 'putAgent': {
-        const { id, name } = change.agent;
-        // Replaces a row that was altered outside: it is not used, and its name can be registered again.
-        this.write(sql`
-          WITH removed AS (DELETE FROM agents WHERE id = ${id} OR lower(name) = lower(${name}) RETURNING id, name)
-          INSERT INTO control_removals (epoch, agent_id, name) SELECT ${epoch}::bigint, id, name FROM removed WHERE id <> ${id}
-          ON CONFLICT DO NOTHING`);
-        this.write(insertItems(AGENTS, [change.agent], epoch));
-        return;
-      }
-      case 'removeAgent':
-        this.write(sql`DELETE FROM agents WHERE id = ${change.id}`);
-        this.write(recordRemoval(epoch, change.id, change.name));
-        return;
-      case 'putOperator':
-        this.write(
-          sql`DELETE FROM operators WHERE id = ${change.operator.id} OR lower(name) = lower(${change.operator.name})`,
-        );
-        this.write(insertItems(OPERATORS, [change.operator], epoch));
-        return;
-      case 'removeOperator':
-        this.write(sql`DELETE FROM operators WHERE name = ${change.name}`);
-        this.write(recordRemoval(epoch, '', change.name));
-        return;
-      case 'putPolicy':
-        this.write(sql`DELETE FROM policies WHERE name = ${change.policy.name}`);
-        this.write(insertItems(POLICIES, [change.policy], epoch));
-        return;
-      case 'removePolicy':
-        this.write(sql`DELETE FROM policies WHERE name = ${change.name}`);
-        this.write(recordRemoval(epoch, '', change.name));
-        return;
-      case 'putCredential':
-        this.replace(CREDENTIALS, change.credential);
-        this.write(sql`INSERT INTO access_counts (credential_id, count) VALUES (${change.credential.id}, 0)
-          ON CONFLICT DO NOTHING`);
-        return;
-      case 'removeCredential':
-        // ORDER: take the counting lock first; the counting job holds many row locks, and the reverse order could
-        // deadlock.
-        this.write(sql`SELECT 1 FROM access_count_progress WHERE id = 1 FOR UPDATE`);
-        this.write(sql`DELETE FROM credentials WHERE id = ${change.id}`);
-        this.write(sql`DELETE FROM credential_versions WHERE credential_id = ${change.id}`);
-        this.write(sql`DELETE FROM access_counts WHERE credential_id = ${change.id}`);
         return;
       case 'addVersion': {
         const { credentialId, version, sealed } = change;
@@ -133,10 +97,56 @@ export class PostgresBatchWriter implements ChangeTarget {
         writeChange(change, this);
     }
   }
+
+  #put(change: StoredPut): void {
+    if (isHeldPut(change)) {
+      const { resource, row } = change;
+      const { epoch } = this.#batch.head;
+      const table: Table<object> = RESOURCE_TABLES[resource];
+      this.write(removeSameNamed(change, epoch));
+      this.write(insertItems(table, [row], epoch));
+    } else if (change.resource === 'session' && change.row.endsAt == null) {
+      // WHY not `replace`: the rows of new sessions are written together.
+      this.insert(SESSIONS, change.row);
+    } else writeChange(change, this);
+    if (change.resource === 'credential') {
+      this.write(sql`INSERT INTO access_counts (credential_id, count) VALUES (${change.row.id}, 0)
+        ON CONFLICT DO NOTHING`);
+    }
+  }
+
+  #removeCredential(id: CredentialId): void {
+    // ORDER: take the counting lock first; the counting job holds many row locks, and the reverse order could
+    // deadlock.
+    this.write(sql`SELECT 1 FROM access_count_progress WHERE id = 1 FOR UPDATE`);
+    this.write(sql`DELETE FROM credentials WHERE id = ${id}`);
+    this.write(sql`DELETE FROM credential_versions WHERE credential_id = ${id}`);
+    this.write(sql`DELETE FROM access_counts WHERE credential_id = ${id}`);
+  }
 }
 
-function recordRemoval(epoch: number, agentId: string, name: string): Statement {
-  return sql`INSERT INTO control_removals (epoch, agent_id, name) VALUES (${epoch}, ${agentId}, ${name})
+function isHeldPut(change: StoredPut): change is HeldPut {
+  return isHeldChange(change);
+}
+
+/**
+ * Deletes the row with the key, and a row with the same name in any case that was altered outside: it is not used, and
+ * its name can be registered again.
+ */
+function removeSameNamed({ resource, row }: HeldPut, epoch: number): Statement {
+  if (resource === 'policy') return sql`DELETE FROM policies WHERE name = ${row.name}`;
+  const table = raw(RESOURCE_TABLES[resource].name);
+  return sql`
+    WITH removed AS (
+      DELETE FROM ${table} WHERE id = ${row.id} OR lower(name) = lower(${row.name}) RETURNING id, name)
+    INSERT INTO control_removals (epoch, resource, id, name)
+      SELECT ${epoch}::bigint, ${resource}, id, name FROM removed WHERE id <> ${row.id}
+    ON CONFLICT DO NOTHING`;
+}
+
+function recordRemoval(epoch: number, { resource, row }: HeldRemove): Statement {
+  const id = resource === 'policy' ? '' : row.id;
+  return sql`INSERT INTO control_removals (epoch, resource, id, name) VALUES (${epoch}, ${resource}, ${id}, ${row.name})
     ON CONFLICT DO NOTHING`;
 }
 

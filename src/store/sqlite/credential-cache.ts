@@ -69,10 +69,11 @@ export class CredentialCache {
   invalidate({ changes }: WriteSet): void {
     const dropped = new Set<CredentialId>();
     for (const change of changes) {
-      if (change.kind === 'putCredential') {
-        this.#byPath.delete(change.credential.path);
-        dropped.add(change.credential.id);
-      } else if (change.kind === 'removeCredential' || change.kind === 'reencrypt') this.#byPath.delete(change.path);
+      if (change.kind === 'put' || change.kind === 'remove') {
+        if (change.resource !== 'credential') continue;
+        this.#byPath.delete(change.row.path);
+        if (change.kind === 'put') dropped.add(change.row.id);
+      } else if (change.kind === 'reencrypt') this.#byPath.delete(change.path);
       // The ledger changes versions only together with their credential.
       else if (change.kind === 'addVersion' || change.kind === 'pruneVersions') {
         if (!dropped.has(change.credentialId)) this.#byPath.clear();

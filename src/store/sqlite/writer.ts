@@ -4,7 +4,7 @@ import { type AuditEntry, hasState, hasUse, USE_FIELDS } from '../../core/audit.
 import type { Lease } from '../../core/lease.ts';
 import type { CredentialId } from '../../core/names.ts';
 import { writeChange } from '../changes.ts';
-import { AGENTS, AUDIT_ENTRIES, AUDIT_TREE, LEASES, OPERATORS, POLICIES } from '../schema.ts';
+import { AUDIT_ENTRIES, AUDIT_TREE, LEASES } from '../schema.ts';
 import { sql } from '../statement.ts';
 import type { StoredChange, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
@@ -119,30 +119,14 @@ export class SqliteBatchWriter {
 
   #apply(change: StoredChange, batch: WriteSet): void {
     switch (change.kind) {
-      // WHY replace: a row that was altered outside is not used, and its name or id can be used again.
-      case 'putAgent':
-        this.#statements.replace(AGENTS, change.agent);
+      case 'put':
+        // A row that was altered outside is not used, so a new row with its key or name replaces it.
+        if (change.resource === 'credential') this.#credentials.put(change.row, batch);
+        else writeChange(change, this.#statements);
         return;
-      case 'putOperator':
-        this.#statements.replace(OPERATORS, change.operator);
-        return;
-      case 'putPolicy':
-        this.#statements.replace(POLICIES, change.policy);
-        return;
-      case 'removeAgent':
-        this.#statements.write(sql`DELETE FROM agents WHERE id = ${change.id}`);
-        return;
-      case 'removeOperator':
-        this.#statements.write(sql`DELETE FROM operators WHERE name = ${change.name}`);
-        return;
-      case 'removePolicy':
-        this.#statements.write(sql`DELETE FROM policies WHERE name = ${change.name}`);
-        return;
-      case 'putCredential':
-        this.#credentials.put(change.credential, batch);
-        return;
-      case 'removeCredential':
-        this.#credentials.remove(change.id);
+      case 'remove':
+        if (change.resource === 'credential') this.#credentials.remove(change.row.id);
+        else writeChange(change, this.#statements);
         return;
       case 'addVersion':
         this.#credentials.addVersion(change.credentialId, change.version, change.sealed);

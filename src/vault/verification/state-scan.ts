@@ -3,11 +3,12 @@
  * row, and, if asked for, each sealed value. SOURCE: docs/formats.md, "State in the log".
  */
 
+import type { RowOf } from '../../core/change.ts';
 import { OPERATOR_SESSION_LIFE_MS } from '../../core/operations/sessions.ts';
-import { KEYSET_SUBJECT, SUBJECT, type SubjectKind } from '../../core/state.ts';
+import { KEYSET_SUBJECT, SUBJECT, type SubjectKind, subjectOf } from '../../core/state.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import { decrypt } from '../../crypto/sealing.ts';
-import { isRowAuthentic } from '../../ledger/authenticated-rows.ts';
+import { isAuthentic } from '../../ledger/authenticated-rows.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import type { Store } from '../../store/port.ts';
 import {
@@ -19,7 +20,7 @@ import {
 } from '../../store/recorded-states.ts';
 import { type ScannedCredential, scanValues } from '../../store/sealed-values.ts';
 import type { ResultOf } from '../../store/statement.ts';
-import { ENDED_APPROVAL_RETENTION_MS } from '../../store/store.ts';
+import { type Authenticated, ENDED_APPROVAL_RETENTION_MS } from '../../store/store.ts';
 import { readStoredKeys } from '../../store/vault-metadata.ts';
 import { yieldToEventLoop } from '../paging.ts';
 
@@ -117,12 +118,14 @@ async function* checkRows({ store, keys, clock }: ScanParts, kind: SubjectKind):
   } while (after !== null);
 }
 
-function problemOf(kind: SubjectKind, { row, state }: RecordedRow, keys: VaultKeys, clock: Clock): StateProblem[] {
-  const subject = SUBJECT[kind](row as never);
-  if (!isRowAuthentic(kind, keys.row, row)) return [{ subject, problem: 'altered' }];
+function problemOf(kind: SubjectKind, recorded: RecordedRow, keys: VaultKeys, clock: Clock): StateProblem[] {
+  const { state } = recorded;
+  const row = recorded.row as Authenticated<RowOf[SubjectKind]>;
+  const subject = subjectOf(kind, row);
+  if (!isAuthentic(keys.row, kind, row)) return [{ subject, problem: 'altered' }];
   if (state === row.mac) return [];
   // An ended session grants nothing, whatever the log says.
-  const hasEnded = 'expiresAt' in row && Number(row.expiresAt) <= clock.now();
+  const hasEnded = kind === 'session' && 'expiresAt' in row && row.expiresAt <= clock.now();
   return hasEnded ? [] : [{ subject, problem: 'not as recorded' }];
 }
 

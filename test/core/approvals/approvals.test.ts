@@ -1,9 +1,11 @@
 // Approvals against a model: what passes is what people allowed, and nothing else. SOURCE: docs/approvals.md.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { ApprovalId } from '../../../src/core/approval.ts';
 import { combineRules, parseApprovalRule } from '../../../src/core/approval-rule.ts';
+import { putRow, removeRow } from '../../../src/core/change.ts';
 import type { AgentId, OperatorName } from '../../../src/core/names.ts';
 import type { Role } from '../../../src/core/operator.ts';
 import { parsePolicy } from '../../../src/core/policy.ts';
@@ -245,7 +247,7 @@ test('an edit of what an approval relies on withdraws it when the service settle
     (world) => world.policy('q', { for: 'use', timeout: 200 }),
     (world) => world.targets(['POST']),
     (world) => world.rotate('bot', 'key 2'),
-    (world) => world.state.apply({ kind: 'removeAgent', id: 'id of bot' as never, name: 'bot' as never }),
+    (world) => world.state.apply(removeRow('agent', { id: 'id of bot' as never, name: 'bot' as never })),
   ];
   for (const [index, edit] of edits.entries()) {
     for (const isApproved of [false, true]) {
@@ -280,7 +282,7 @@ test('a demoted or removed operator does not answer', () => {
     ['bob', 'approver'],
   ]);
   const id = pendingIn(world);
-  world.state.apply({ kind: 'removeOperator', name: 'operator:alice' as OperatorName });
+  world.state.apply(removeRow('operator', { id: 'id of alice' as AgentId, name: 'operator:alice' as OperatorName }));
   assert.equal(world.answer('alice', id, true), 'UNAUTHENTICATED');
   assert.equal(world.ask(REQUEST).fate, 'pending');
 });
@@ -338,13 +340,12 @@ test('a rule names its field where it is not valid', () => {
 test('a vote of an operator that was removed, demoted or added again does not count', () => {
   const operators = OPERATORS.map((name): readonly [string, Role] => [name, 'approver']);
   const changes: readonly ((world: World) => void)[] = [
-    (world) => world.state.apply({ kind: 'removeOperator', name: 'operator:alice' as OperatorName }),
-    (world) => world.state.apply({ kind: 'putOperator', operator: operatorOf('alice', 'viewer') }),
     (world) =>
-      world.state.apply({
-        kind: 'putOperator',
-        operator: { ...operatorOf('alice', 'approver'), id: 'another' as AgentId },
-      }),
+      world.state.apply(
+        removeRow('operator', { id: 'id of alice' as AgentId, name: 'operator:alice' as OperatorName }),
+      ),
+    (world) => world.state.apply({ kind: 'put' as const, resource: 'operator', row: operatorOf('alice', 'viewer') }),
+    (world) => world.state.apply(putRow('operator', { ...operatorOf('alice', 'approver'), id: 'another' as AgentId })),
   ];
   for (const change of changes) {
     const world = new World(operators);

@@ -99,7 +99,11 @@ export class World {
 
   policy(name: string, approval: ApprovalFields | undefined, maxTtlSeconds = 300): void {
     const fields = { principal: 'agent:*', resources: ['openai/*'], actions: ['use'], maxTtlSeconds, approval };
-    this.state.apply({ kind: 'putPolicy', policy: { ...parsePolicy({ name, ...fields }), createdAt: 0 } });
+    this.state.apply({
+      kind: 'put' as const,
+      resource: 'policy',
+      row: { ...parsePolicy({ name, ...fields }), createdAt: 0 },
+    });
   }
 
   targets(methods: readonly string[]): void {
@@ -112,7 +116,8 @@ export class World {
 
   rotate(agent: (typeof AGENTS)[number], key: string): void {
     const known = this.state.control.agentByName(agent as AgentName);
-    if (known !== null) this.state.apply({ kind: 'putAgent', agent: { ...known, publicKey: key as PublicKey } });
+    if (known !== null)
+      this.state.apply({ kind: 'put' as const, resource: 'agent', row: { ...known, publicKey: key as PublicKey } });
   }
 
   /** With a grace time, as the route does. */
@@ -122,7 +127,7 @@ export class World {
     const names = [...known.registeredBy, operator as OperatorName];
     const former = known.publicKey === key ? (known.formerPublicKey ?? null) : known.publicKey;
     const rotated = { ...known, publicKey: key as PublicKey, formerPublicKey: former, registeredBy: names };
-    this.state.apply({ kind: 'putAgent', agent: rotated });
+    this.state.apply({ kind: 'put' as const, resource: 'agent', row: rotated });
   }
 
   /** A try of a request that waits for the approval already, with the same ask. */

@@ -1,7 +1,7 @@
 /** A store in arrays: keeps rows, and finds those that a batch's keys name. It decides nothing. */
 import type { Session } from '../../../src/core/agent.ts';
 import { LoadedRows, type ReadSet } from '../../../src/core/batch-state.ts';
-import type { Change } from '../../../src/core/change.ts';
+import type { Change, Put, Remove } from '../../../src/core/change.ts';
 import type { CountedCredential, CredentialVersion } from '../../../src/core/credential.ts';
 import type { IdempotencyRecord } from '../../../src/core/idempotency.ts';
 import { applyRevocation, type BulkRevocation, type Lease } from '../../../src/core/lease.ts';
@@ -68,34 +68,21 @@ export class Shelf {
 
   apply(change: Change): void {
     switch (change.kind) {
-      case 'putSession':
-        this.sessions.push(change.session);
+      case 'put':
+        this.#put(change);
         return;
-      case 'removeSession':
-        this.sessions = this.sessions.filter(({ tokenHash }) => tokenHash !== change.tokenHash);
+      case 'remove':
+        this.#remove(change);
         return;
       case 'consumeChallenge':
         this.spent.push(change.id);
         return;
-      case 'saveIdempotencyRecord':
-        this.replies = [...this.replies.filter(({ id }) => id !== change.record.id), change.record];
-        return;
-      case 'putCredential': {
-        const before = this.credentials.find(({ id }) => id === change.credential.id);
-        this.credentials = this.credentials.filter(({ id }) => id !== change.credential.id);
-        this.credentials.push({ ...change.credential, accessCount: before?.accessCount ?? 0 });
-        return;
-      }
       case 'incrementAccessCount':
         this.credentials = this.credentials.map((credential) =>
           credential.id === change.credentialId
             ? { ...credential, accessCount: credential.accessCount + 1 }
             : credential,
         );
-        return;
-      case 'removeCredential':
-        this.credentials = this.credentials.filter(({ id }) => id !== change.id);
-        this.versions = this.versions.filter(({ credentialId }) => credentialId !== change.id);
         return;
       case 'addVersion':
         this.versions.push({ credentialId: change.credential.id, version: change.version });
@@ -119,10 +106,7 @@ export class Shelf {
       case 'revokeMatching':
         this.#marks.push(change.revocation);
         return;
-      case 'putUsage':
-      case 'removeUsage':
       case 'addExposure':
-      case 'putApproval':
       case 'addApprovalRequest':
       case 'putKeySlot':
       case 'removeKeySlot':
@@ -130,14 +114,25 @@ export class Shelf {
       case 'reencrypt':
         // No operation of a history uses a credential, needs an approval, or changes a key.
         return;
-      case 'putAgent':
-      case 'removeAgent':
-      case 'putOperator':
-      case 'removeOperator':
-      case 'putPolicy':
-      case 'removePolicy':
-        // Control state is held in memory for as long as a history lasts.
-        return;
+    }
+  }
+
+  /** The rows of other resources are held in memory for as long as a history lasts, or no history has them. */
+  #put({ resource, row }: Put): void {
+    if (resource === 'session') this.sessions.push(row);
+    else if (resource === 'reply') this.replies = [...this.replies.filter(({ id }) => id !== row.id), row];
+    else if (resource === 'credential') {
+      const before = this.credentials.find(({ id }) => id === row.id);
+      this.credentials = this.credentials.filter(({ id }) => id !== row.id);
+      this.credentials.push({ ...row, accessCount: before?.accessCount ?? 0 });
+    }
+  }
+
+  #remove({ resource, row }: Remove): void {
+    if (resource === 'session') this.sessions = this.sessions.filter(({ tokenHash }) => tokenHash !== row.tokenHash);
+    else if (resource === 'credential') {
+      this.credentials = this.credentials.filter(({ id }) => id !== row.id);
+      this.versions = this.versions.filter(({ credentialId }) => credentialId !== row.id);
     }
   }
 

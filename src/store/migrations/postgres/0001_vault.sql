@@ -160,13 +160,13 @@ CREATE TABLE policies (
 );
 CREATE INDEX policies_by_epoch ON policies (epoch);
 
--- Deleted agents (id and name) and policies (name, with an empty agent_id), with the epoch of the batch that deleted
--- them.
+-- Deleted agents, operators and policies (with an empty id), with the epoch of the batch that deleted them.
 CREATE TABLE control_removals (
   epoch    bigint NOT NULL,
-  agent_id text COLLATE "C" NOT NULL,
+  resource text COLLATE "C" NOT NULL,
+  id       text COLLATE "C" NOT NULL,
   name     text COLLATE "C" NOT NULL,
-  PRIMARY KEY (epoch, agent_id, name)
+  PRIMARY KEY (epoch, resource, id, name)
 );
 
 CREATE TABLE sessions (
