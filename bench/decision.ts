@@ -1,8 +1,8 @@
 // A decision in process, by the compiled index of core, among 10,000 policies.
 
-import { decide } from '../src/core/decision.ts';
 import type { CredentialPath } from '../src/core/path.ts';
-import { PolicyIndex } from '../src/core/policy-index.ts';
+import { decide } from '../src/vault/policies/decision.ts';
+import { PolicyIndex } from '../src/vault/policies/policy-index.ts';
 import { toFigure } from './measurement.ts';
 import { benchAgent, benchPath, benchPolicy, randomBelow } from './targets.ts';
 import type { Figure, Stage } from './types.ts';

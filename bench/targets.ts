@@ -4,7 +4,7 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import type { AgentName, PublicKey } from '../src/core/names.ts';
 import type { CredentialPath } from '../src/core/path.ts';
-import { type PolicyDraft, parsePolicy } from '../src/core/policy.ts';
+import { Policy, type PolicyDraft } from '../src/vault/policies/policy.ts';
 import type { Target } from './types.ts';
 
 export const VALUE = 'sk-0123456789abcdef0123456789abcdef01234567';
@@ -56,7 +56,7 @@ export function benchPolicy(index: number): PolicyDraft {
   );
   const resources = index === 0 ? ['bench/*', ...prefixes] : prefixes;
   const principal = index % 2 === 0 ? 'agent:bench-*' : `agent:other-${index}`;
-  return parsePolicy({ name: `bench-${index}`, principal, resources, actions: ['retrieve'], maxTtlSeconds: 3600 });
+  return Policy.parse({ name: `bench-${index}`, principal, resources, actions: ['retrieve'], max_ttl: 3600 });
 }
 
 export function randomBelow(count: number): number {

@@ -27,7 +27,7 @@ interface Layer {
 
 const LAYERS: readonly Layer[] = [
   {
-    sources: ['src/core/decision.ts', 'src/core/pattern.ts', 'src/core/policy*.ts'],
+    sources: ['src/core/pattern.ts', 'src/vault/policies/*.ts'],
     tests: ['test/core/{decision,pattern,policy,decide,operation}.test.ts', 'test/core/history/*.test.ts'],
   },
   { sources: ['src/crypto/*.ts'], tests: ['test/crypto/*.test.ts'] },

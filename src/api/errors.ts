@@ -1,5 +1,5 @@
 /** The HTTP status of each error code. SOURCE: docs/api.md, "Errors". */
-import type { ApiErrorCode } from '../core/errors.ts';
+import type { ApiErrorCode } from '../engine/errors.ts';
 
 export const ERROR_STATUS = {
   INVALID_REQUEST: 400,

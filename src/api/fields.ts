@@ -5,13 +5,6 @@
 
 import { type TObjectOptions, type TProperties, type TSchema, type TSchemaOptions, Type } from 'typebox';
 import { MAX_DESCRIPTION_LENGTH } from '../core/agent.ts';
-import {
-  APPROVAL_EXTENTS,
-  APPROVAL_SCOPE,
-  APPROVED_ACTIONS,
-  MAX_APPROVAL_TIMEOUT_SECONDS,
-  MAX_QUORUM,
-} from '../core/approval-rule.ts';
 import { SERVICES } from '../core/catalogue/catalogue.ts';
 import { MAX_VALUE_BYTES } from '../core/credential.ts';
 import { SLOT_KINDS, SLOT_NAME } from '../core/keyset.ts';
@@ -20,9 +13,9 @@ import { ACTOR_NAME, AGENT_NAME, CREDENTIAL_TYPE, POLICY_NAME, PRINCIPAL_NAME, U
 import { SIGN_IN_CODE } from '../core/operations/sign-in.ts';
 import { LABEL, MAX_LABEL_LENGTH, PASSKEY_ID, ROLES } from '../core/operator.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
-import { ACTIONS, MAX_LIMIT, MAX_RESOURCES, MAX_TTL_SECONDS, PRINCIPAL } from '../core/policy.ts';
 import { MAX_TARGETS, METHOD } from '../core/target.ts';
 import { HEADER_NAME, HEADER_VALUE, MAX_PURPOSE_LENGTH, PURPOSE } from '../core/upstream-url.ts';
+import { ACTIONS, MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
 
 /** An object that rejects unknown fields. */
 export const StrictObject = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>
@@ -86,13 +79,6 @@ export const BaseUrlPath = Type.String({
   pattern: String.raw`^(?!(?:.*/)?-\d*(?:/|$))${PATH_PART}$`,
   description: `${PATH_RULE} No segment is \`-\` or \`-\` and digits.`,
 });
-const Resource = Type.String({
-  minLength: 1,
-  maxLength: MAX_PATH_LENGTH + 2,
-  pattern: String.raw`^(?:\*|(?=.{1,${MAX_PATH_LENGTH}}(?:/\*)?$)${PATH_PART}(?:/\*)?)$`,
-  title: 'Pattern',
-  description: 'A path; `prefix/*` for everything below `prefix/` at any depth; or `*`.',
-});
 export const AgentName = Type.String({
   minLength: 1,
   maxLength: 63,
@@ -131,12 +117,6 @@ export const PasskeyLabel = Type.String({
 export const SignInCode = Type.String({ minLength: 1, maxLength: 4096, pattern: SIGN_IN_CODE.source });
 export const Base64url = Type.String({ minLength: 0, maxLength: 32_768, pattern: '^[A-Za-z0-9_-]*$' });
 export const PolicyName = Type.String({ minLength: 1, maxLength: 128, pattern: POLICY_NAME.source });
-export const Principal = Type.String({
-  minLength: 7,
-  maxLength: 73,
-  pattern: PRINCIPAL.source,
-  description: '`agent:<name>` or `operator:<name>`, or with one `*` at the end.',
-});
 export const CredentialType = Type.String({ minLength: 1, maxLength: 64, pattern: CREDENTIAL_TYPE.source });
 export const SlotName = Type.String({ minLength: 1, maxLength: 63, pattern: SLOT_NAME.source });
 export const SlotKind = StringEnum(SLOT_KINDS);
@@ -174,55 +154,6 @@ export const Signature = Type.String({
 });
 export const Action = StringEnum(ACTIONS, { title: 'Action' });
 export const LeaseStatus = StringEnum(LEASE_STATUSES);
-export const Resources = Type.Array(Resource, { minItems: 1, maxItems: MAX_RESOURCES });
-export const Actions = Type.Array(Action, { minItems: 1 });
-export const Limits = StrictObject(
-  {
-    uses_per_hour: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT })),
-    bytes_per_hour: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: MAX_LIMIT, description: 'Of the bodies of requests and responses.' }),
-    ),
-    concurrent: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT })),
-  },
-  { minProperties: 1, title: 'Limits', description: 'On the uses of each agent.' },
-);
-const approval = {
-  for: StringEnum(APPROVED_ACTIONS, { description: "One of the policy's actions." }),
-  each: StringEnum(APPROVAL_EXTENTS, {
-    description: 'What one approval covers: `request` by default; only that for `retrieve`.',
-  }),
-  scope: Type.String({
-    minLength: 4,
-    maxLength: 16,
-    pattern: APPROVAL_SCOPE.source,
-    description: '`once` by default, `session`, `<n> uses` or `<n> seconds`; only `once` for `retrieve`.',
-  }),
-  quorum: Type.Integer({
-    minimum: 1,
-    maximum: MAX_QUORUM,
-    description: 'How many operators must approve; by default 1.',
-  }),
-  timeout: Type.Integer({
-    minimum: 1,
-    maximum: MAX_APPROVAL_TIMEOUT_SECONDS,
-    description: 'For how many seconds a request waits for an answer; 300 by default.',
-  }),
-};
-export const PolicyApproval = StrictObject(approval, {
-  title: 'Approval',
-  description: 'People must approve the action.',
-});
-/** An approval in a request: all fields but the action are optional. */
-export const ApprovalFields = StrictObject(
-  {
-    for: approval.for,
-    each: Type.Optional(approval.each),
-    scope: Type.Optional(approval.scope),
-    quorum: Type.Optional(approval.quorum),
-    timeout: Type.Optional(approval.timeout),
-  },
-  { title: 'Approval', description: 'People must approve the action.' },
-);
 export const Ttl = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS, title: 'Seconds' });
 
 export const SlotParameters = Type.Record(

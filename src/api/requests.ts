@@ -30,19 +30,6 @@ export const StoreRequest = StrictObject({
   type: Type.Optional(fields.CredentialType),
   description: Type.Optional(fields.Description),
 });
-const policy = {
-  principal: fields.Principal,
-  resources: fields.Resources,
-  actions: fields.Actions,
-  max_ttl: Type.Optional(Type.Integer({ ...fields.Ttl, description: '300 by default.' })),
-  limits: Type.Optional(fields.Limits),
-  approval: Type.Optional(fields.ApprovalFields),
-};
-export const PolicyRequest = StrictObject({ name: fields.PolicyName, ...policy });
-export const PolicyReplacement = StrictObject({
-  name: Type.Optional(Type.String({ ...fields.PolicyName, description: 'Must equal the name in the path.' })),
-  ...policy,
-});
 export const ApprovalsQuery = StrictObject({
   status: Type.Optional(StringEnum(APPROVAL_STATUSES)),
   agent: Type.Optional(fields.ActorName),

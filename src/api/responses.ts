@@ -2,8 +2,8 @@
 
 import { type Static, Type } from 'typebox';
 import { APPROVAL_STATUSES } from '../core/approval.ts';
-import { APPROVAL_EXTENTS, APPROVED_ACTIONS } from '../core/approval-rule.ts';
-import { API_ERROR_CODES } from '../core/errors.ts';
+import { API_ERROR_CODES } from '../engine/errors.ts';
+import { APPROVAL_EXTENTS, APPROVED_ACTIONS } from '../vault/policies/approval-rule.ts';
 import * as fields from './fields.ts';
 
 const {
@@ -46,17 +46,6 @@ export const ServiceVariable = StrictObject({
   read_by: StringEnum(['sdk', 'example'], {
     description: '`example` if only the documentation of the service uses it.',
   }),
-});
-export const Policy = StrictObject({
-  name: fields.PolicyName,
-  principal: fields.Principal,
-  resources: fields.Resources,
-  actions: fields.Actions,
-  max_ttl: fields.Ttl,
-  // Only where it was given.
-  limits: Type.Optional(fields.Limits),
-  approval: Type.Optional(fields.PolicyApproval),
-  created_at: Timestamp,
 });
 export const CredentialTargets = StrictObject({
   path: fields.Path,

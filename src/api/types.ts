@@ -1,5 +1,6 @@
 /** The types of the interface, derived from its schemas. It exports only types, so importing it loads no schema. */
 import type { Static } from 'typebox';
+import type { PolicyInput, PolicyReply } from '../vault/policies/policy.ts';
 import type * as audit from './audit.ts';
 import type * as overview from './overview.ts';
 import type * as requests from './requests.ts';
@@ -15,8 +16,8 @@ export type TreeQuery = Static<typeof overview.TreeQuery>;
 export type SearchQuery = Static<typeof overview.SearchQuery>;
 
 export type StoreBody = Static<typeof requests.StoreRequest>;
-export type PolicyRequest = Static<typeof requests.PolicyRequest>;
-export type PolicyReplacement = Static<typeof requests.PolicyReplacement>;
+export type PolicyRequest = PolicyInput;
+export type PolicyReplacement = Omit<PolicyInput, 'name'> & Partial<Pick<PolicyInput, 'name'>>;
 export type SimulateRequest = Static<typeof requests.SimulateRequest>;
 export type AgentRequest = Static<typeof requests.AgentRequest>;
 export type RevokeRequest = Static<typeof requests.RevokeRequest>;
@@ -25,7 +26,7 @@ export type RetrieveResponse = Static<typeof responses.RetrieveResponse>;
 export type StoredCredential = Static<typeof responses.StoredCredential>;
 export type ListedCredential = Static<typeof responses.ListedCredential>;
 export type CredentialMetadata = Static<typeof responses.CredentialMetadata>;
-export type PolicyResponse = Static<typeof responses.Policy>;
+export type PolicyResponse = PolicyReply;
 export type ApprovalsQuery = Static<typeof requests.ApprovalsQuery>;
 export type ListedApproval = Static<typeof responses.ListedApproval>;
 export type ApprovalResponse = Static<typeof responses.Approval>;

@@ -3,15 +3,6 @@
  * columns describe what the store writes, which is not the form of requests.
  */
 import { parseDescription } from '../core/agent.ts';
-import {
-  APPROVAL_EXTENTS,
-  APPROVED_ACTIONS,
-  type ApprovalFields,
-  MAX_APPROVAL_TIMEOUT_SECONDS,
-  MAX_QUORUM,
-  parseApprovalRule,
-} from '../core/approval-rule.ts';
-import { ruleBroken } from '../core/errors.ts';
 import { parseSlotName, SLOT_KINDS } from '../core/keyset.ts';
 import {
   ADMIN_ID,
@@ -25,8 +16,10 @@ import {
 } from '../core/names.ts';
 import { parseEmail, parseLabel, parsePasskeyId, parseSubject } from '../core/operator.ts';
 import { parsePath } from '../core/path.ts';
-import { ACTIONS, MAX_LIMIT, MAX_TTL_SECONDS } from '../core/policy.ts';
 import { originOf, type PlacementFields, parsePlacement, parseStoredTargets, type Target } from '../core/target.ts';
+import { ruleBroken } from '../engine/errors.ts';
+import { APPROVAL_EXTENTS, MAX_APPROVAL_TIMEOUT_SECONDS, MAX_QUORUM } from '../vault/policies/approval-rule.ts';
+import { MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
 import {
   anyText,
   base64,
@@ -64,7 +57,7 @@ export const operatorName = matching(
   'must be operator: and 1 to 63 characters of A-Z a-z 0-9 . _ -',
 );
 export const agentName = parsed((text) => parseAgentName(text));
-export const policyName = parsed((text) => parsePolicyName(text));
+const policyName = parsed((text) => parsePolicyName(text));
 export const description = parsed(parseDescription);
 export const credentialType = parsed((text) => parseCredentialType(text));
 /**
@@ -85,24 +78,6 @@ export const slotParameters = mapOf(/^[a-z][a-z_]{0,31}$/, either(integer(0, 999
 export const slotName = parsed((text) => parseSlotName(text));
 export const slotKind = oneOf(SLOT_KINDS);
 export const sealedRoot = base64(80, 80);
-
-export const limits = objectOf({
-  usesPerHour: nullable(integer(1, MAX_LIMIT)),
-  bytesPerHour: nullable(integer(1, MAX_LIMIT)),
-  concurrent: nullable(integer(1, MAX_LIMIT)),
-});
-
-/** The approval rule of a policy; every field is set. */
-export const approvalRule: FieldRule = (value) => {
-  const form = objectOf({
-    for: oneOf(APPROVED_ACTIONS),
-    each: oneOf(APPROVAL_EXTENTS),
-    scope: anyText(32),
-    quorum: integer(1, MAX_QUORUM),
-    timeout: integer(1, MAX_APPROVAL_TIMEOUT_SECONDS),
-  })(value);
-  return form ?? withoutField(ruleBroken(() => parseApprovalRule(value as ApprovalFields, ACTIONS)));
-};
 
 export const approvalTerms = objectOf({
   each: oneOf(APPROVAL_EXTENTS),

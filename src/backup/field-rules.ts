@@ -2,8 +2,9 @@
  * The rules that a field of a backup is checked by, built from the grammars of `core`. A rule takes any value of JSON
  * and returns what the value breaks, in words that never repeat it.
  */
-import { ruleBroken } from '../core/errors.ts';
+
 import { decodeStrictBase64 } from '../crypto/primitives.ts';
+import { ruleBroken } from '../engine/errors.ts';
 
 /** The rule that the value breaks, such as `must be a UUID in lower case`; null if it breaks none. */
 export type FieldRule = (value: unknown) => string | null;

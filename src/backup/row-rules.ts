@@ -3,17 +3,15 @@
  * it has passed these rules. A test compares the tables with those of the stores.
  */
 import { APPROVAL_STATUSES, MAX_NONCE_LENGTH } from '../core/approval.ts';
-import { APPROVED_ACTIONS, MAX_QUORUM } from '../core/approval-rule.ts';
 import { RESULTS, USE_ENDS } from '../core/audit.ts';
 import { MAX_VALUE_BYTES } from '../core/credential.ts';
 import { MAX_PASSKEYS, ROLES } from '../core/operator.ts';
-import { parsePattern } from '../core/pattern.ts';
-import { ACTIONS, MAX_RESOURCES, MAX_TTL_SECONDS, parsePrincipal } from '../core/policy.ts';
 import { MAX_TARGETS } from '../core/target.ts';
+import { APPROVED_ACTIONS, MAX_QUORUM } from '../vault/policies/approval-rule.ts';
+import { Policy } from '../vault/policies/policy.ts';
 import {
   actorName,
   agentName,
-  approvalRule,
   approvalTerms,
   bytes32,
   count,
@@ -27,7 +25,6 @@ import {
   keyset,
   leaseKind,
   leasePolicy,
-  limits,
   logText,
   mac,
   number,
@@ -35,7 +32,6 @@ import {
   passkey,
   path,
   placement,
-  policyName,
   sealedRoot,
   slotKind,
   slotName,
@@ -60,8 +56,8 @@ import {
   nullable,
   objectOf,
   oneOf,
-  parsed,
 } from './field-rules.ts';
+import { columnRules } from './resource-rules.ts';
 
 export interface TableRules {
   /** Names of the columns of the key, in which the rows ascend. */
@@ -165,21 +161,7 @@ export const ROW_RULES: Readonly<Record<string, TableRules>> = {
     key: ['name'],
     maxRows: MAX_HELD_ROWS,
     columns: {
-      name: policyName,
-      principal: parsed(parsePrincipal),
-      resources: json(
-        JSON_LENGTH,
-        listOf(
-          parsed((text) => parsePattern(text)),
-          1,
-          MAX_RESOURCES,
-        ),
-      ),
-      actions: json(JSON_LENGTH, listOf(oneOf(ACTIONS), 1, ACTIONS.length)),
-      max_ttl_seconds: integer(1, MAX_TTL_SECONDS),
-      limits: nullable(json(JSON_LENGTH, nullable(limits))),
-      approval: nullable(json(JSON_LENGTH, nullable(approvalRule))),
-      created_at: time,
+      ...columnRules(Policy),
       mac,
     },
   },

@@ -2,8 +2,8 @@
 
 import { styleText } from 'node:util';
 import { LeaseholdError } from '../client/errors.ts';
-import { ApiError } from '../core/errors.ts';
 import { OPERATOR_PREFIX } from '../core/names.ts';
+import { ApiError } from '../engine/errors.ts';
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { LeaseAcquisitionError, type Refused } from '../run/leases.ts';
 import { approvalHint, isWithoutApproval } from './approval-notice.ts';

@@ -1,5 +1,5 @@
 /** Errors of the client, with a code for programs. */
-import type { ApiErrorCode } from '../core/errors.ts';
+import type { ApiErrorCode } from '../engine/errors.ts';
 
 /**
  * `UNREACHABLE`: no connection, or it was lost. `TIMED_OUT`: no complete response in time. `INVALID_RESPONSE`: the

@@ -1,7 +1,7 @@
 /**
  * Agents, their sessions, and the identification of a request's caller. SOURCE: docs/api.md, "Agents" and "Logging in".
  */
-import { ApiError, invalidRequest } from './errors.ts';
+import { ApiError, invalidRequest } from '../engine/errors.ts';
 import { type Lease, statusOf } from './lease.ts';
 import {
   type ActorName,

@@ -1,13 +1,14 @@
 /**
  * Approvals: what a person has to allow before a request passes, and what was answered. SOURCE: docs/approvals.md.
  */
+
+import { invalidRequest } from '../engine/errors.ts';
+import { type ApprovalTerms, type ApprovedAction, describeLimit } from '../vault/policies/approval-rule.ts';
+import { Policy } from '../vault/policies/policy.ts';
 import type { Agent } from './agent.ts';
-import { APPROVAL_FIELDS, type ApprovalTerms, type ApprovedAction, describeLimit } from './approval-rule.ts';
-import { invalidRequest } from './errors.ts';
 import { type ActorName, ADMIN, type AgentId, type Brand, type CredentialId, type TokenHash, UUID } from './names.ts';
 import { canSignIn, hasRole, type Operator } from './operator.ts';
 import type { CredentialPath } from './path.ts';
-import type { Policy } from './policy.ts';
 import { originOf, type Usage, type UseRequest } from './target.ts';
 
 export type ApprovalId = Brand<string, 'ApprovalId'>;
@@ -136,19 +137,10 @@ export interface ApprovalBasis {
 /** The text on which an approval relies. A change of any part voids it. */
 export function basisText({ policies, credentialId, usage, holder }: ApprovalBasis): string {
   const byName = [...new Map(policies.map((policy) => [policy.name, policy])).values()];
-  const rules = byName.sort((a, b) => (a.name < b.name ? -1 : 1)).map(ruleParts);
+  const rules = byName.sort((a, b) => (a.name < b.name ? -1 : 1)).map((policy) => Policy.toReply(policy));
   const targets = usage === null ? null : [usage.service, usage.targets, usage.placement];
   const { publicKey = null, formerPublicKey = null, sessionsEndedAt = null } = holder ?? {};
   return JSON.stringify([rules, credentialId, targets, publicKey, formerPublicKey, sessionsEndedAt]);
-}
-
-/** The parts in a fixed order: a policy that was read from the store has other keys than one that was just written. */
-function ruleParts({ name, principal, resources, actions, maxTtlSeconds, limits, approval, createdAt }: Policy) {
-  return [
-    ...[name, principal, resources, actions, maxTtlSeconds, createdAt],
-    limits === null ? null : [limits.usesPerHour, limits.bytesPerHour, limits.concurrent],
-    approval === null ? null : APPROVAL_FIELDS.map((field) => approval[field]),
-  ];
 }
 
 /** Whether an operator of the name may not answer: the request is its own, or its agent's where two have to agree. */

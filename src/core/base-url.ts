@@ -3,8 +3,9 @@
  * its host is that of one of the credential's targets, never the caller's. Pure.
  * SOURCE: docs/api.md, "Base URL"; docs/decisions.md, "Brokered use".
  */
+
+import { invalidRequest } from '../engine/errors.ts';
 import type { UseFields } from './audit.ts';
-import { invalidRequest } from './errors.ts';
 import { type CredentialPath, parsePath } from './path.ts';
 import { type Method, mismatchOf, originOf, type Target, type UseRequest } from './target.ts';
 import { type Host, parsePathAndQuery, parseUrl, type UrlPath } from './upstream-url.ts';

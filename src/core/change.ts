@@ -1,4 +1,6 @@
 /** The changes of an outcome as plain data, which the ledger applies in memory and commits to the store. */
+
+import type { Policy } from '../vault/policies/policy.ts';
 import type { Agent, Session } from './agent.ts';
 import type { Approval, ApprovalRequest } from './approval.ts';
 import type { AssociatedData, Credential, CredentialVersion, Sealed } from './credential.ts';
@@ -7,7 +9,6 @@ import type { KeySlot, KeysetEdit, SlotId } from './keyset.ts';
 import type { BulkRevocation, Exposure, Lease } from './lease.ts';
 import type { ChallengeId, CredentialId, LeaseId } from './names.ts';
 import type { Operator } from './operator.ts';
-import type { Policy } from './policy.ts';
 import type { Usage } from './target.ts';
 
 /** The rows on which decisions depend, by resource. They are stored with a MAC. */

@@ -1,10 +1,11 @@
 /** The control state: agents, operators and policies, as every decision sees them. */
+
+import type { Policy } from '../vault/policies/policy.ts';
+import { PolicyIndex } from '../vault/policies/policy-index.ts';
 import type { Agent } from './agent.ts';
 import type { HeldChange } from './change.ts';
 import { type AgentId, type AgentName, isOperatorName, type OperatorName, type PrincipalName } from './names.ts';
 import { hasRole, type IdentityClaims, isBoundTo, isNamedBy, type Operator, type PasskeyId } from './operator.ts';
-import type { Policy } from './policy.ts';
-import { PolicyIndex } from './policy-index.ts';
 
 export class ControlState {
   readonly policies = new PolicyIndex();

@@ -2,7 +2,7 @@
  * Credentials, their versions and the grammar of values. SOURCE: docs/api.md, "Credentials"; docs/decisions.md,
  * "Credentials".
  */
-import { invalidRequest } from './errors.ts';
+import { invalidRequest } from '../engine/errors.ts';
 import type { CredentialId, CredentialType } from './names.ts';
 import type { CredentialPath } from './path.ts';
 

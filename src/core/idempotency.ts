@@ -3,7 +3,7 @@
  * again. Only MACs of the key and of the request are stored, because the request may contain a secret value.
  * SOURCE: docs/decisions.md, "Idempotency"; docs/formats.md.
  */
-import { type ApiError, invalidRequest } from './errors.ts';
+import { type ApiError, invalidRequest } from '../engine/errors.ts';
 import type { AgentId, Brand } from './names.ts';
 
 export type IdempotencyKey = Brand<string, 'IdempotencyKey'>;

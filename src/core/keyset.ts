@@ -4,8 +4,8 @@
  * SOURCE: docs/formats.md, "Keys".
  */
 
+import { invalidRequest } from '../engine/errors.ts';
 import type { Secret } from './credential.ts';
-import { invalidRequest } from './errors.ts';
 import type { Brand } from './names.ts';
 
 /** A random id of the vault: 16 bytes as base64url. */

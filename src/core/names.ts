@@ -1,5 +1,5 @@
 /** The grammar of names and ids. SOURCE: docs/decisions.md, "Names and paths". */
-import { invalidRequest } from './errors.ts';
+import { invalidRequest } from '../engine/errors.ts';
 
 /** A nominal type: `Brand<string, 'AgentName'>` is a string that the parser of agent names has checked. */
 declare const brand: unique symbol;

@@ -3,7 +3,7 @@
  * SOURCE: docs/decisions.md, "Names and paths".
  */
 
-import { invalidRequest } from './errors.ts';
+import { invalidRequest } from '../engine/errors.ts';
 import type { Brand } from './names.ts';
 
 export type CredentialPath = Brand<string, 'CredentialPath'>;

@@ -2,7 +2,7 @@
  * Resource patterns: an exact path, `prefix/*` (everything below `prefix/`, at any depth, not `prefix` itself), or `*`.
  * SOURCE: docs/decisions.md, "Policies".
  */
-import { invalidRequest } from './errors.ts';
+import { invalidRequest } from '../engine/errors.ts';
 import type { Brand } from './names.ts';
 import { type CredentialPath, pathViolation } from './path.ts';
 

@@ -3,11 +3,12 @@
  * MAC, so that a row that was replayed or rolled back outside Leasehold has no effect. SOURCE: docs/formats.md,
  * "State in the log".
  */
+
+import type { Policy } from '../vault/policies/policy.ts';
 import type { Agent, Session } from './agent.ts';
 import type { Approval } from './approval.ts';
 import type { Credential } from './credential.ts';
 import type { Operator } from './operator.ts';
-import type { Policy } from './policy.ts';
 import type { Usage } from './target.ts';
 
 export const REMOVED = 'removed';

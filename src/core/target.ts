@@ -2,7 +2,7 @@
  * Targets: where a credential may be used, and how its value is placed in a request. They are written by the callers
  * that may store the credential, never by a request. SOURCE: docs/api.md, "Targets"; docs/decisions.md, "Brokered use".
  */
-import { invalidRequest } from './errors.ts';
+import { invalidRequest } from '../engine/errors.ts';
 import { parseIpNetwork, unreachableNetwork } from './ip-network.ts';
 import type { Brand, CredentialId } from './names.ts';
 import { type CredentialPath, pathViolation } from './path.ts';

@@ -2,7 +2,7 @@
  * ISO 8601 timestamps of filters, with `Z`, an offset, or neither for UTC. A date without a time means midnight.
  * SOURCE: docs/decisions.md, "The audit log".
  */
-import { invalidRequest } from './errors.ts';
+import { invalidRequest } from '../engine/errors.ts';
 
 export const TIMESTAMP =
   /^(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?:T([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:[.,](\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?)?$/;

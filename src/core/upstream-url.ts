@@ -3,7 +3,7 @@
  * differently is rejected, so that the request that is decided is the request that is sent.
  * SOURCE: docs/decisions.md, "Brokered use"; RFC 3986, section 3.
  */
-import { invalidRequest } from './errors.ts';
+import { invalidRequest } from '../engine/errors.ts';
 import type { Brand } from './names.ts';
 
 /** A host in lower case: a DNS name, an IPv4 address, or an IPv6 address in brackets. */

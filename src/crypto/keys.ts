@@ -4,7 +4,6 @@
  * one.
  */
 import { hash, type KeyObject } from 'node:crypto';
-import { ApiError } from '../core/errors.ts';
 import type {
   InitialKeys,
   KeySlot,
@@ -15,6 +14,7 @@ import type {
   VaultId,
   WrappedKeySlot,
 } from '../core/keyset.ts';
+import { ApiError } from '../engine/errors.ts';
 import { type AuditKey, type AuditKeys, auditKeyAt } from './chain.ts';
 import { slotPrivateKey, wrapRoot } from './key-slots.ts';
 import {

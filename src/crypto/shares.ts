@@ -5,8 +5,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { combine, split } from 'shamir-secret-sharing';
 import { Secret } from '../core/credential.ts';
-import { invalidRequest } from '../core/errors.ts';
 import type { SlotParameters } from '../core/keyset.ts';
+import { invalidRequest } from '../engine/errors.ts';
 import { decodeStrictBase64, KEY_BYTES } from './primitives.ts';
 
 const FORMAT_VERSION = 1;

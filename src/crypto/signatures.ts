@@ -5,8 +5,8 @@
 import { createHmac, createPublicKey, generateKeyPair, type KeyObject, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
-import { invalidRequest } from '../core/errors.ts';
 import type { PublicKey } from '../core/names.ts';
+import { invalidRequest } from '../engine/errors.ts';
 import { decodeStrictBase64 } from './primitives.ts';
 
 const PUBLIC_KEY_BYTES = 32;

@@ -7,7 +7,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { type Authentication, UNKNOWN_TOKEN } from '../core/agent.ts';
-import { ApiError, invalidRequest } from '../core/errors.ts';
+import { ApiError, invalidRequest } from '../engine/errors.ts';
 import type { WebOrigin } from '../vault/passkeys.ts';
 import { countHeader } from './guard.ts';
 import { isUpgrade } from './upgrades.ts';

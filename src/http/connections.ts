@@ -6,7 +6,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as PlainServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { FastifyReply } from 'fastify';
-import { ApiError } from '../core/errors.ts';
+import { ApiError } from '../engine/errors.ts';
 import { http } from '../platform/node-http.ts';
 import { SANDBOX_POLICY } from './base-url-headers.ts';
 import { defaultError, toErrorResponse } from './errors.ts';

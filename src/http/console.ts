@@ -7,7 +7,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { ApiError } from '../core/errors.ts';
+import { ApiError } from '../engine/errors.ts';
 import type { HttpParts } from './http-server.ts';
 import { routingError } from './routing-errors.ts';
 

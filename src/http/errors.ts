@@ -3,7 +3,7 @@
  * bug.
  */
 import { ERROR_STATUS } from '../api/errors.ts';
-import { ApiError, invalidRequest } from '../core/errors.ts';
+import { ApiError, invalidRequest } from '../engine/errors.ts';
 import { storageUnavailable } from '../vault/vault.ts';
 
 export function toErrorResponse(error: ApiError) {

@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import type { FastifyContextConfig } from 'fastify';
 import { BASE_URL_PREFIX } from '../core/base-url.ts';
-import { ApiError, invalidRequest } from '../core/errors.ts';
+import { ApiError, invalidRequest } from '../engine/errors.ts';
 import { defaultError, undecodableTarget } from './errors.ts';
 import type { HttpParts } from './http-server.ts';
 

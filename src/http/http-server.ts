@@ -14,7 +14,7 @@ import fastify, {
 import type { ServiceStatus } from '../api/types.ts';
 import type { Authentication } from '../core/agent.ts';
 import type { EventType } from '../core/audit.ts';
-import { ApiError } from '../core/errors.ts';
+import { ApiError } from '../engine/errors.ts';
 import type { Vault } from '../vault/vault.ts';
 import { SANDBOX_POLICY } from './base-url-headers.ts';
 import { hasAuthentication, rejectBrowser } from './browser-session.ts';

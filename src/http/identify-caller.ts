@@ -5,13 +5,13 @@
 import type { FastifyRequest } from 'fastify';
 import type { Authentication } from '../core/agent.ts';
 import type { EventType } from '../core/audit.ts';
-import { ApiError } from '../core/errors.ts';
 import { parseSlotName } from '../core/keyset.ts';
 import { parseAgentName, parseOperatorName, parsePolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { requireAdmin } from '../core/operations/admin-read.ts';
 import { hasRole, roleFor } from '../core/operator.ts';
 import { isUseToken } from '../core/token-form.ts';
+import { ApiError } from '../engine/errors.ts';
 import { authenticateCaller, type RouteCall, recordStray } from '../vault/misuse.ts';
 import { authenticateUse } from '../vault/use-leases.ts';
 import type { Vault } from '../vault/vault.ts';

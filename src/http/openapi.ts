@@ -3,23 +3,14 @@
 import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
 import * as audit from '../api/audit.ts';
-import {
-  Action,
-  ApprovalFields,
-  LeaseStatus,
-  Limits,
-  Placement,
-  PolicyApproval,
-  RequestHeaders,
-  SlotParameters,
-  Target,
-  TargetFields,
-} from '../api/fields.ts';
+import { Action, LeaseStatus, Placement, RequestHeaders, SlotParameters, Target, TargetFields } from '../api/fields.ts';
 import * as overview from '../api/overview.ts';
 import * as requests from '../api/requests.ts';
+import { componentsOf } from '../api/resource-schemas.ts';
 import * as responses from '../api/responses.ts';
 import * as signIn from '../api/sign-in.ts';
 import { readVersion } from '../platform/version.ts';
+import { Policy } from '../vault/policies/policy.ts';
 import type { Route, RouteGroup } from './route.ts';
 
 type Json = Record<string, unknown>;
@@ -29,8 +20,8 @@ const keyOf = (schema: unknown): string => JSON.stringify(schema) ?? '';
 
 /** The schemas that the document names. The parameters of a query are listed individually. */
 const COMPONENTS: readonly (readonly [name: string, schema: unknown])[] = [
-  ...Object.entries({ Action, ApprovalFields, LeaseStatus, Limits, Placement }),
-  ...Object.entries({ PolicyApproval, RequestHeaders, SlotParameters, Target, TargetFields }),
+  ...Object.entries({ Action, LeaseStatus, Placement, RequestHeaders, SlotParameters, Target, TargetFields }),
+  ...componentsOf(Policy),
   ...Object.entries(audit),
   ...Object.entries(overview),
   ...Object.entries(requests),

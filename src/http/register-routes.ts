@@ -1,10 +1,12 @@
 /** Registers the rows of the route table with the framework. Every request of the interface goes through `handle`. */
+
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
 import { Meta } from '../api/responses.ts';
 import type { Context } from '../core/operation.ts';
+import { toTimestamp } from '../engine/field.ts';
 import { authorizeScrape, entityTag, toIdempotency } from '../vault/header-digests.ts';
 import type { Vault } from '../vault/vault.ts';
 import { browserPageOf, serviceUrlOf } from './browser-session.ts';
@@ -14,7 +16,6 @@ import { integerParameters, parseIntegers } from './lists.ts';
 import { isUnchanged, preconditionOf, readIdempotencyKey, requestFingerprint } from './request-headers.ts';
 import type { Call, MetricsPage, ProveService, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/table.ts';
-import { toTimestamp } from './serialize.ts';
 import { checkSchemas } from './validation.ts';
 
 /** The body of an unauthenticated request has a few short fields. */

@@ -4,9 +4,9 @@
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Type } from 'typebox';
-import { ApiError } from '../core/errors.ts';
 import { IDEMPOTENCY_KEY, type IdempotencyKey, parseIdempotencyKey } from '../core/idempotency.ts';
 import type { Context } from '../core/operation.ts';
+import { ApiError } from '../engine/errors.ts';
 import { ENTITY_TAG, entityTag, type RequestTexts } from '../vault/header-digests.ts';
 import { countHeader } from './guard.ts';
 import type { Call } from './route.ts';

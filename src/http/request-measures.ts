@@ -1,6 +1,7 @@
 /** Requests as the server counts them, for metrics, and as it logs their rejections. */
-import { API_ERROR_CODES, type ApiErrorCode } from '../core/errors.ts';
+
 import { Distribution, Tally } from '../core/measures.ts';
+import { API_ERROR_CODES, type ApiErrorCode } from '../engine/errors.ts';
 import { http } from '../platform/node-http.ts';
 
 /** The requests of one route. `path` is its template, which contains nothing of a request. */

@@ -1,6 +1,6 @@
 /** Errors for requests without a route: 404 for an unknown path, 405 with `Allow` for a path with other methods. */
 import type { FastifyReply } from 'fastify';
-import { ApiError, invalidRequest } from '../core/errors.ts';
+import { ApiError, invalidRequest } from '../engine/errors.ts';
 import { ROUTES } from './routes/table.ts';
 
 interface Address {

@@ -1,4 +1,5 @@
 /** Converts the vault's types to those of the interface, with keys in snake case and times as ISO 8601 timestamps. */
+
 import type * as api from '../api/types.ts';
 import type { CredentialExposure, Held, Panicked } from '../api/types.ts';
 import type { Agent } from '../core/agent.ts';
@@ -14,8 +15,8 @@ import type { LeaseAt } from '../core/operations/leases.ts';
 import type { CurrentSession } from '../core/operations/sessions.ts';
 import type { Operator, Passkey, ProviderIdentity } from '../core/operator.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { ACTIONS, type Policy, toLimitFields } from '../core/policy.ts';
 import { originOf, parseTargets, type Target, type Usage } from '../core/target.ts';
+import { toTimestamp } from '../engine/field.ts';
 import type { Advisory } from '../vault/attention.ts';
 import type { SignedCheckpoint } from '../vault/checkpoints.ts';
 import type { MetadataWithCount } from '../vault/credentials.ts';
@@ -23,29 +24,11 @@ import type { AgentExposure, VersionExposure } from '../vault/exposure.ts';
 import type { AccessMatrix } from '../vault/matrix.ts';
 import type { SeenNode } from '../vault/nodes.ts';
 import type { HeldCounts, PanicResult } from '../vault/panic.ts';
+import { ACTIONS } from '../vault/policies/policy.ts';
 import type { TreeLevel } from '../vault/tree.ts';
 import type { NewUseLease } from '../vault/use-leases.ts';
 import type { StateCheck } from '../vault/verification/state-scan.ts';
 import type { VerificationResult, VerificationStatus } from '../vault/verification/verifier.ts';
-
-let lastAt = Number.NaN;
-let lastTimestamp = '';
-
-/** The range of ISO 8601 timestamps with four digits for the year. */
-const TIME_RANGE = [0, Date.UTC(10_000, 0, 1) - 1] as const;
-
-/**
- * Caches the last timestamp, because the responses of one batch contain the same time. Lists show rows unchecked, so a
- * time that was altered outside can be out of range: the nearest one is shown.
- */
-export function toTimestamp(at: number): string {
-  if (at !== lastAt) {
-    const [first, last] = TIME_RANGE;
-    lastTimestamp = new Date(Math.min(Math.max(at, first), last)).toISOString();
-    lastAt = at;
-  }
-  return lastTimestamp;
-}
 
 export const toCredentialResponse = (credential: CountedCredential): api.ListedCredential => ({
   path: credential.path,
@@ -59,17 +42,6 @@ export const toCredentialResponse = (credential: CountedCredential): api.ListedC
 export const toMetadataResponse = ({ credential, versions }: MetadataWithCount): api.CredentialMetadata => ({
   ...toCredentialResponse(credential),
   versions: versions.map(({ version, createdAt }) => ({ version, created_at: toTimestamp(createdAt) })),
-});
-
-export const toPolicyResponse = (policy: Policy): api.PolicyResponse => ({
-  name: policy.name,
-  principal: policy.principal,
-  resources: [...policy.resources],
-  actions: [...policy.actions],
-  max_ttl: policy.maxTtlSeconds,
-  ...(policy.limits === null ? {} : { limits: toLimitFields(policy.limits) }),
-  ...(policy.approval === null ? {} : { approval: { ...policy.approval } }),
-  created_at: toTimestamp(policy.createdAt),
 });
 
 const toTarget = (target: Target): api.CredentialTargets['targets'][number] => ({

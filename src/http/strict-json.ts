@@ -3,7 +3,7 @@
  * checks these before the body is parsed, so that a rejected body costs one scan of its text.
  * SOURCE: RFC 8259, section 4 (names should be unique).
  */
-import { ApiError } from '../core/errors.ts';
+import { ApiError } from '../engine/errors.ts';
 
 // The largest body of the interface, a policy with 256 patterns, has two levels, three containers, five keys and about
 // 540 tokens.

@@ -8,7 +8,7 @@
 import type { FastifyRequest, FastifyServerOptions } from 'fastify';
 import type { TSchema } from 'typebox';
 import { Nothing } from '../api/requests.ts';
-import { ApiError } from '../core/errors.ts';
+import { ApiError } from '../engine/errors.ts';
 import type { Route } from './route.ts';
 
 const LEFT_TO_CORE = ['pattern', 'format', 'minLength', 'maxLength', 'contentEncoding', 'minProperties'];

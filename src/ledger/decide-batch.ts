@@ -6,7 +6,6 @@ import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from
 import type { BatchState } from '../core/batch-state.ts';
 import { type Change, changesControlState, type Resource } from '../core/change.ts';
 import { Secret } from '../core/credential.ts';
-import { ApiError, type ErrorInfo } from '../core/errors.ts';
 import type { CredentialId, EntryId } from '../core/names.ts';
 import type { Operation, Outcome } from '../core/operation.ts';
 import { isControlSubject, KEYSET_SUBJECT, REMOVED, type RecordedState, subjectOf } from '../core/state.ts';
@@ -15,6 +14,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import type { SetDigest } from '../crypto/row-mac.ts';
 import { dataKeyIdOf, decrypt, seal } from '../crypto/sealing.ts';
 import type { CompactRange, TreeNode } from '../crypto/tree.ts';
+import { ApiError, type ErrorInfo } from '../engine/errors.ts';
 import type { Head, StoredChange, StoredTreeNode } from '../store/store.ts';
 import { toStoredPut } from './authenticated-rows.ts';
 import { type DenialBudget, tooManyDenials } from './token-buckets.ts';

@@ -5,9 +5,9 @@
  * SOURCE: fair queueing with longest-queue drop: Demers, Keshav, Shenker 1989; Suter et al. 1999.
  */
 import type { Requester } from '../core/agent.ts';
-import { ApiError } from '../core/errors.ts';
 import { ADMIN, SERVICE } from '../core/names.ts';
 import type { Operation } from '../core/operation.ts';
+import { ApiError } from '../engine/errors.ts';
 import type { OperationResult } from './decide-batch.ts';
 
 export interface QueuedOperation {

@@ -1,8 +1,8 @@
 /** What the ledger counts: its batches, and the entries and changes that they committed. */
 import type { AuditEntry } from '../core/audit.ts';
-import { DENIAL_REASONS } from '../core/decision.ts';
 import { Distribution, LastHour, PairTally, Tally } from '../core/measures.ts';
 import type { StoredChange } from '../store/store.ts';
+import { DENIAL_REASONS } from '../vault/policies/decision.ts';
 
 export class LedgerMeasures {
   /** `empty`: nothing was written. */

@@ -4,8 +4,8 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { EntryDraft } from '../core/audit.ts';
-import { ApiError } from '../core/errors.ts';
 import { ADMIN, SERVICE } from '../core/names.ts';
+import { ApiError } from '../engine/errors.ts';
 
 const MAX_BUCKETS = 20_000;
 

@@ -1,7 +1,7 @@
 /** `explain_access`: whether the policies allow an action to this agent, and what an operator would change. */
 import { Type } from 'typebox';
 import type { Leasehold } from '../client/leasehold.ts';
-import { ACTIONS } from '../core/policy.ts';
+import { ACTIONS } from '../vault/policies/policy.ts';
 import type { ActingAgent } from './agent.ts';
 import { ONLY_READS, oneOf, readPath, strict, type Tool } from './tool.ts';
 import { quote } from './untrusted.ts';

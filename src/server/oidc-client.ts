@@ -5,8 +5,8 @@
 import type { CustomFetch, Configuration as ProviderConfiguration } from 'openid-client';
 import { safeFetch } from '../client/node-fetch.ts';
 import { Secret } from '../core/credential.ts';
-import { ApiError } from '../core/errors.ts';
 import type { IdentityClaims } from '../core/operator.ts';
+import { ApiError } from '../engine/errors.ts';
 import { StartupError } from '../platform/errors.ts';
 import { readSecretBytes } from '../platform/private-files.ts';
 import type { OidcClient, ProviderRequest } from '../vault/ports.ts';

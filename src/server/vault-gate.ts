@@ -3,13 +3,13 @@
  * keys and no store; what a request reads of it is rejected with VAULT_LOCKED. Attempts to unlock it are limited.
  */
 import type { Secret } from '../core/credential.ts';
-import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { KeySlot } from '../core/keyset.ts';
 import type { Context } from '../core/operation.ts';
 import { acceptRollback } from '../core/operations/admin-read.ts';
 import { lockVault } from '../core/operations/keys.ts';
 import { decodeStrictBase64 } from '../crypto/primitives.ts';
 import { combineShares, isShareOf, parseShare, type Share } from '../crypto/shares.ts';
+import { ApiError, invalidRequest } from '../engine/errors.ts';
 import { StartupError } from '../platform/errors.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
 import type { Vault } from '../vault/vault.ts';

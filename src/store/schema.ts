@@ -12,8 +12,8 @@ import type { SealedKeyset, WrappedKeySlot } from '../core/keyset.ts';
 import type { Exposure, Lease } from '../core/lease.ts';
 import type { ChallengeId, CredentialId } from '../core/names.ts';
 import type { Operator } from '../core/operator.ts';
-import type { Policy } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
+import { Policy } from '../vault/policies/policy.ts';
 import type { Authenticated, StoredTreeNode } from './store.ts';
 import { Table } from './table.ts';
 
@@ -43,17 +43,7 @@ export const OPERATORS = new Table<Authenticated<Operator>>('operators', ['id'],
   mac: 'text',
 });
 
-export const POLICIES = new Table<Authenticated<Policy>>('policies', ['name'], {
-  name: 'text',
-  principal: 'text',
-  resources: 'list',
-  actions: 'list',
-  maxTtlSeconds: 'number',
-  limits: 'json',
-  approval: 'json',
-  createdAt: 'number',
-  mac: 'text',
-});
+export const POLICIES = Table.of(Policy);
 
 export const SESSIONS = new Table<Authenticated<Session>>('sessions', ['token_hash'], {
   tokenHash: 'text',

@@ -10,8 +10,8 @@ import type { SealedKeyset, WrappedKeySlot } from '../core/keyset.ts';
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../core/lease.ts';
 import type { ChallengeId, CredentialId } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { MAX_TTL_SECONDS } from '../core/policy.ts';
 import type { Usage } from '../core/target.ts';
+import { MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
 import type { PostgresAddress } from './postgres/address.ts';
 
 /** A row with the MAC that the vault computed; the store only keeps it. */

@@ -1,5 +1,8 @@
 /** A table: its columns in order, and how rows become objects and back. */
+import { entriesOf, type Fields, type Form, type ValueOf } from '../engine/field.ts';
+import { type ResourceType, toColumn } from '../engine/resource.ts';
 import { type Row, raw, type Statement, sql, type Value } from './statement.ts';
+import type { Authenticated } from './store.ts';
 
 /** A list is a JSON array of texts in a text column, and `json` any other JSON. */
 export type ColumnType = 'text' | 'number' | 'bytes' | 'list' | 'json';
@@ -24,11 +27,18 @@ export class Table<T> {
     this.key = key;
     this.columns = Object.entries<ColumnType>(types).map(([property, type]) => ({
       property,
-      name: property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      name: toColumn(property),
       type,
     }));
     this.list = this.listOf('');
     this.#byName = this.columns.filter(({ name }) => name !== 'mac').sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** The table of a resource, whose rows have a MAC. */
+  static of<F extends Fields>({ table, key, fields }: ResourceType<F>): Table<Authenticated<ValueOf<F>>> {
+    const types = entriesOf(fields).map(({ property, field }) => [property, COLUMN_TYPES[field.form.kind]] as const);
+    const columns = Object.fromEntries([...types, ['mac', 'text']]) as Record<string, ColumnType>;
+    return new Table<Authenticated<ValueOf<F>>>(table, [toColumn(key)], columns as never);
   }
 
   /** The column names, each with the prefix. */
@@ -77,6 +87,15 @@ export class Table<T> {
     );
   }
 }
+
+const COLUMN_TYPES: Readonly<Record<Form['kind'], ColumnType>> = {
+  text: 'text',
+  choice: 'text',
+  integer: 'number',
+  time: 'number',
+  list: 'list',
+  record: 'json',
+};
 
 export function toValue(value: unknown): Value {
   return typeof value === 'string' || typeof value === 'number' || value instanceof Uint8Array ? value : null;

@@ -3,10 +3,11 @@
  * the disk: token buckets per agent, in this node's memory. Rejected requests are not charged. The administrator is not
  * limited.
  */
-import { ApiError } from '../core/errors.ts';
+
 import { Tally } from '../core/measures.ts';
 import type { PrincipalName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
+import { ApiError } from '../engine/errors.ts';
 import { TokenBuckets } from '../ledger/token-buckets.ts';
 
 export interface BudgetLimits {

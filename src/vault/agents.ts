@@ -3,7 +3,6 @@
  * "Agents and sessions".
  */
 import type { Agent } from '../core/agent.ts';
-import { ApiError } from '../core/errors.ts';
 import type { AgentId, AgentName, PublicKey } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import {
@@ -14,6 +13,7 @@ import {
 } from '../core/operations/agents.ts';
 import { newId } from '../crypto/primitives.ts';
 import { generateAgentKeys, parsePublicKey } from '../crypto/signatures.ts';
+import { ApiError } from '../engine/errors.ts';
 import type { Vault } from './vault.ts';
 
 export interface Registration {

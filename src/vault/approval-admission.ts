@@ -3,9 +3,9 @@
  * hour. What was added is charged whatever becomes of the request. SOURCE: docs/approvals.md, "Limits".
  */
 
-import { ApiError } from '../core/errors.ts';
 import type { AgentId } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
+import { ApiError } from '../engine/errors.ts';
 import type { Clock } from '../ledger/clock.ts';
 import { countApprovals } from '../store/approval-lists.ts';
 import type { Store } from '../store/port.ts';

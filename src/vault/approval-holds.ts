@@ -5,8 +5,6 @@
  */
 
 import { type ApprovalId, type ApprovalKey, coveredParts } from '../core/approval.ts';
-import type { ApprovedAction } from '../core/approval-rule.ts';
-import { ApiError } from '../core/errors.ts';
 import type { Context, Operation } from '../core/operation.ts';
 import {
   type ApprovalAsk,
@@ -20,6 +18,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { newId, newNonce, sha256Base64 } from '../crypto/primitives.ts';
 import { fieldsMac } from '../crypto/row-mac.ts';
 import { encryptApprovalRequest } from '../crypto/sealing.ts';
+import { ApiError } from '../engine/errors.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { NEVER_ABORTED } from '../ledger/single-flight.ts';
@@ -29,6 +28,7 @@ import type { StoredChange } from '../store/store.ts';
 import type { AgentBudgets } from './agent-budgets.ts';
 import { type AddingWork, ApprovalAdmission } from './approval-admission.ts';
 import { ApprovalSettlement } from './approval-settlement.ts';
+import type { ApprovedAction } from './policies/approval-rule.ts';
 
 /** What the operators are shown, and what the approval is bound to. */
 export interface HeldRequest {

@@ -1,11 +1,11 @@
 /** Who has seen or used credentials: the stored exposures and the leases since, read in steps after the decision. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiError } from '../core/errors.ts';
 import { type ActorName, actorResource, type CredentialId } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { readExposure } from '../core/operations/exposure.ts';
 import type { CredentialPath } from '../core/path.ts';
+import { ApiError } from '../engine/errors.ts';
 import {
   type ExposureFilter,
   FIRST_EXPOSURE,

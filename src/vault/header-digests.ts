@@ -3,12 +3,12 @@
  * metrics token. SOURCE: RFC 9110, section 8.8.3; docs/monitoring.md, "Who may read them".
  */
 import type { Authentication } from '../core/agent.ts';
-import { ApiError } from '../core/errors.ts';
 import type { Idempotency, IdempotencyId, IdempotencyKey } from '../core/idempotency.ts';
 import { ADMIN, type TokenHash } from '../core/names.ts';
 import { sha256Base64, timingSafeEqualText } from '../crypto/primitives.ts';
 import { fieldsMac } from '../crypto/row-mac.ts';
 import { hashToken } from '../crypto/tokens.ts';
+import { ApiError } from '../engine/errors.ts';
 import type { Vault } from './vault.ts';
 
 /** A request as strings in a fixed order. Two requests are equal if and only if all strings are. */

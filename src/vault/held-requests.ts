@@ -3,12 +3,12 @@ import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import { forwardedHeaders } from '../broker/injection.ts';
 import type { HeaderPairs } from '../broker/protocol.ts';
-import { ApiError } from '../core/errors.ts';
 import type { Context } from '../core/operation.ts';
 import { nameVersion, type RetrieveRequest } from '../core/operations/retrieve.ts';
 import { type StartedUse, startUse, type UseOrder } from '../core/operations/use.ts';
 import { originOf, type UseRequest } from '../core/target.ts';
 import { Sha256, sha256Base64 } from '../crypto/primitives.ts';
+import { ApiError } from '../engine/errors.ts';
 import { NEVER_ABORTED } from '../ledger/single-flight.ts';
 import type { ApprovalHolds, HeldRequest } from './approval-holds.ts';
 

@@ -4,7 +4,6 @@
  */
 import type { Change } from '../core/change.ts';
 import { Secret } from '../core/credential.ts';
-import { invalidRequest } from '../core/errors.ts';
 import {
   isAttended,
   type KeySlot,
@@ -26,6 +25,7 @@ import { isSlotPublicKey, parsePassphraseParameters, slotPrivateKey, slotPublicK
 import { newKey } from '../crypto/keyset.ts';
 import { newId } from '../crypto/primitives.ts';
 import { assertShareParameters } from '../crypto/shares.ts';
+import { invalidRequest } from '../engine/errors.ts';
 import type { Vault } from './vault.ts';
 
 export interface NewSlot {

@@ -2,9 +2,10 @@
  * Limits failed logins per pair of agent and address, and per address. The limit is checked before the signature, and
  * only a failed attempt is charged. SOURCE: docs/decisions.md, "Agents and sessions".
  */
-import { ApiError, type ApiErrorCode } from '../core/errors.ts';
+
 import { Tally } from '../core/measures.ts';
 import type { PrincipalName } from '../core/names.ts';
+import { ApiError, type ApiErrorCode } from '../engine/errors.ts';
 import type { Clock } from '../ledger/clock.ts';
 import { type Bucket, TokenBuckets } from '../ledger/token-buckets.ts';
 

@@ -1,16 +1,16 @@
 /** What agents may do with credentials: the decisions of a page of agents and paths, with their reasons. */
 
-import { decide, explain, explainBriefly } from '../core/decision.ts';
 import type { AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { readMatrix as authorize } from '../core/operations/admin-read.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { ALL_PATHS, type Pattern, toRanges } from '../core/pattern.ts';
-import { ACTIONS } from '../core/policy.ts';
-import type { PolicyIndex } from '../core/policy-index.ts';
 import { countCredentials, listCredentials } from '../store/credential-lists.ts';
 import { type CredentialCursor, FIRST_CREDENTIAL } from '../store/queries.ts';
 import { type ListReader, type PageRequest, readListing, Slice } from './paging.ts';
+import { decide, explain, explainBriefly } from './policies/decision.ts';
+import { ACTIONS } from './policies/policy.ts';
+import type { PolicyIndex } from './policies/policy-index.ts';
 import type { Vault } from './vault.ts';
 
 /** The length of the reasons in a response; further ones are brief. WHY: turning 13 MB into JSON takes 30 ms. */

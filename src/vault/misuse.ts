@@ -4,7 +4,6 @@
  */
 
 import { type Authentication, UNKNOWN_ADMIN_TOKEN, UNKNOWN_TOKEN } from '../core/agent.ts';
-import { ApiError } from '../core/errors.ts';
 import type { Lease } from '../core/lease.ts';
 import { ADMIN } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
@@ -17,6 +16,7 @@ import {
 } from '../core/operations/misuse.ts';
 import { type FoundToken, isAdminToken, isUseToken } from '../core/token-form.ts';
 import { hashToken, isUseTokenOf } from '../crypto/tokens.ts';
+import { ApiError } from '../engine/errors.ts';
 import { readLeaseOfToken } from '../store/vault-metadata.ts';
 import { authenticate, type Vault } from './vault.ts';
 

@@ -1,11 +1,12 @@
 /** Adds operators and rotates their keys, which the service never makes. SOURCE: docs/api.md, "Operators". */
-import { invalidRequest } from '../core/errors.ts';
+
 import type { AgentId, OperatorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { addOperator as add, rotateOperatorKey as rotate } from '../core/operations/operators.ts';
 import { type Operator, type ProviderIdentity, parseEmail, parseSubject, type Role } from '../core/operator.ts';
 import { newId } from '../crypto/primitives.ts';
 import { parsePublicKey } from '../crypto/signatures.ts';
+import { invalidRequest } from '../engine/errors.ts';
 import type { Vault } from './vault.ts';
 
 export interface OperatorDraft {

@@ -1,7 +1,6 @@
 /** Registers passkeys, and signs operators in with them. SOURCE: docs/operators.md, "Signing in". */
 
 import type { Secret } from '../core/credential.ts';
-import { invalidRequest } from '../core/errors.ts';
 import { type ChallengeId, OPERATOR_PREFIX, type OperatorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import {
@@ -29,6 +28,7 @@ import {
 } from '../crypto/passkeys.ts';
 import { decodeEnrolment, encodeEnrolment } from '../crypto/sign-in-codes.ts';
 import { decodeChallengeId, deriveNonce, encodeChallengeId, hashToken, newToken } from '../crypto/tokens.ts';
+import { invalidRequest } from '../engine/errors.ts';
 import type { Vault } from './vault.ts';
 
 export type { WebOrigin } from '../crypto/passkeys.ts';

@@ -1,10 +1,10 @@
 /** Hands out the newest checkpoint, and proofs against it. SOURCE: docs/audit.md. */
 
-import { ApiError, invalidRequest } from '../core/errors.ts';
 import type { Context } from '../core/operation.ts';
 import { readAuditCheckpoint, readAuditProof } from '../core/operations/admin-read.ts';
 import { formatReceipt } from '../crypto/checkpoint.ts';
 import { encodeHash, isConsistent, rootOfInclusion } from '../crypto/tree.ts';
+import { ApiError, invalidRequest } from '../engine/errors.ts';
 import { readEntries } from '../store/audit-log.ts';
 import { CheckpointConflictError, type SignedCheckpoint } from './checkpoints.ts';
 import { IncompleteTreeError, LogTree } from './log-tree.ts';

@@ -4,9 +4,10 @@
  * registered agent is committed, any other one is removed. INVARIANT: an I/O error stops the process; the next start
  * finishes the work.
  */
-import { ApiError } from '../core/errors.ts';
+
 import type { AgentId, AgentName } from '../core/names.ts';
 import { NOOP } from '../core/operations/lifecycle.ts';
+import { ApiError } from '../engine/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { StoreError } from '../store/errors.ts';
 import type { AgentKey, AgentKeyStore } from './ports.ts';

@@ -1,7 +1,6 @@
 /** Challenges and logins. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions". */
 
 import type { Secret } from '../core/credential.ts';
-import { invalidRequest } from '../core/errors.ts';
 import type { ChallengeId, PrincipalName, PublicKey } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { authFailed, CHALLENGE_LIFE_MS, type CurrentSession, openSession } from '../core/operations/sessions.ts';
@@ -15,6 +14,7 @@ import {
   hashToken,
   newToken,
 } from '../crypto/tokens.ts';
+import { invalidRequest } from '../engine/errors.ts';
 import type { Vault } from './vault.ts';
 
 export interface IssuedChallenge {

@@ -1,9 +1,9 @@
 /** One level of the tree of credential paths, in pages. */
 
-import { invalidRequest } from '../core/errors.ts';
 import type { Context } from '../core/operation.ts';
 import { readTree as authorize } from '../core/operations/admin-read.ts';
 import { type CredentialPath, parsePath } from '../core/path.ts';
+import { invalidRequest } from '../engine/errors.ts';
 import { type LevelQuery, type LevelStep, readLevel } from '../store/credential-levels.ts';
 import type { Store } from '../store/port.ts';
 import { yieldToEventLoop } from './paging.ts';

@@ -3,15 +3,16 @@
  * node's memory. Uses that are denied for another reason are not counted. Of the rejections of an agent under a policy
  * the first is recorded immediately; the others are recorded once a minute with their number.
  */
-import { ApiError } from '../core/errors.ts';
+
 import { Tally } from '../core/measures.ts';
 import type { AgentName, PolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import { recordRejectedUses } from '../core/operations/misuse.ts';
 import type { CredentialPath } from '../core/path.ts';
-import type { PolicyLimits } from '../core/policy.ts';
+import { ApiError } from '../engine/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { TokenBuckets } from '../ledger/token-buckets.ts';
+import type { PolicyLimits } from './policies/policy.ts';
 
 export interface Admission {
   /** Uncounts a use that was not made. */

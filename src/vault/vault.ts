@@ -1,11 +1,11 @@
 /** The vault: the parts that requests share, the authentication of a token, and the error for a failing store. */
 
 import { type Authentication, identifySession, type Session } from '../core/agent.ts';
-import { ApiError } from '../core/errors.ts';
 import type { TokenHash } from '../core/names.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { timingSafeEqualText } from '../crypto/primitives.ts';
 import { hashToken } from '../crypto/tokens.ts';
+import { ApiError } from '../engine/errors.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { findSession } from '../ledger/sessions.ts';

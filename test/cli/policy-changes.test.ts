@@ -119,7 +119,7 @@ test('invalid limits are usage errors that name the flag or the field', async (t
   for (const [rest, says] of [
     ['actions: [use]\nlimits: {concurent: 1}\n', /limits\.concurent: unknown field; did you mean concurrent\?/],
     ['actions: [use]\nlimits: {}\n', /limits: must have one or more of uses_per_hour, bytes_per_hour, concurrent/],
-    ['actions: [use]\nlimits: 5\n', /limits: must contain one or more of/],
+    ['actions: [use]\nlimits: 5\n', /limits: must be an object with one or more of/],
     ['actions: [use]\nlimits: {concurrent: "5"}\n', /limits\.concurrent: must be a whole number/],
     ['actions: [list]\nlimits: {concurrent: 5}\n', /limits: is only for policies with the action use/],
   ] as const) {
@@ -195,7 +195,7 @@ test('one invalid file prevents every change and every request', async (t) => {
   assert.equal(failed.code, 1);
   assert.match(
     failed.stderr,
-    /^leasehold: 2 problems\npolicies\/b\.toml: resource: unknown field; did you mean resources\?\npolicies\/b\.toml: resources: is missing\.\n {2}Nothing was changed\.\n$/,
+    /^leasehold: 2 problems\npolicies\/b\.toml: resource: unknown field; did you mean resources\?\npolicies\/b\.toml: resources: is required\.\n {2}Nothing was changed\.\n$/,
   );
   assert.deepEqual(await policies(), []);
   assert.equal((await apply('--yes', '--address', 'http://127.0.0.1:9')).code, 1);

@@ -50,8 +50,11 @@ test('a policy is created from flags, a file or standard input, then listed, sho
 });
 
 const MISTAKES: readonly [line: string, says: RegExp][] = [
-  ['policy put n --principal agent:a --resource a', /^leasehold: --action: is missing\.\n/],
-  ['policy put n', /^leasehold: 3 problems\n--principal: is missing\n--resource: is missing\n--action: is missing\.\n/],
+  ['policy put n --principal agent:a --resource a', /^leasehold: --action: is required\.\n/],
+  [
+    'policy put n',
+    /^leasehold: 3 problems\n--principal: is required\n--resource: is required\n--action: is required\.\n/,
+  ],
   ['policy put n --principal a --resource a --action list', /^leasehold: --principal: must be agent:<name>/],
   ['policy put n --principal agent:a --resource a --action lits', /^leasehold: --action: .*did you mean list\?\n/],
   ['policy put n --principal agent:a --resource a*b --action list', /^leasehold: --resource: \* is allowed only as/],

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { localSimulator } from '../../src/cli/policy/access-query.ts';
 import { holdExpectations, readExpectations, toRow } from '../../src/cli/policy/expectations.ts';
 import { consideredRows, explainAccess, remedyLines, verdictLines } from '../../src/cli/policy/explanation.ts';
-import { type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
+import { Policy, type PolicyDraft } from '../../src/vault/policies/policy.ts';
 import { decidePlainly, patternCovers, principalNames } from '../core/reference.ts';
 import { runs } from '../kit/property.ts';
 import { type Asked, policySets, QUESTIONS, toListed } from './random-policies.ts';
@@ -24,12 +24,12 @@ function granted(line: string): PolicyDraft {
     const [flag = '', ...joined] = (flags[at] ?? '').split('=');
     given.set(flag, joined.length > 0 ? joined.join('=') : (flags[++at] ?? ''));
   }
-  return parsePolicy({
+  return Policy.parse({
     name,
     principal: given.get('--principal') ?? '',
     resources: [given.get('--resource') ?? ''],
     actions: [given.get('--action') ?? ''],
-    maxTtlSeconds: Number(given.get('--max-ttl')),
+    max_ttl: Number(given.get('--max-ttl')),
   });
 }
 
@@ -96,15 +96,15 @@ test('the suggested command grants the request and nothing else, and replaces no
 
 test('if only the path does not match, the nearest pattern is named with its policy', async () => {
   const drafts = [
-    parsePolicy({ name: 'far', principal: 'agent:*', resources: ['dev/*'], actions: ['retrieve'] }),
-    parsePolicy({
+    Policy.parse({ name: 'far', principal: 'agent:*', resources: ['dev/*'], actions: ['retrieve'] }),
+    Policy.parse({
       name: 'near',
       principal: 'agent:ci',
       resources: ['prod/zzz', 'prod/web/*', 'x'],
       actions: ['retrieve', 'list'],
     }),
-    parsePolicy({ name: 'other', principal: 'agent:else', resources: ['prod/db'], actions: ['retrieve'] }),
-    parsePolicy({ name: 'lists', principal: 'agent:ci', resources: ['*'], actions: ['list'] }),
+    Policy.parse({ name: 'other', principal: 'agent:else', resources: ['prod/db'], actions: ['retrieve'] }),
+    Policy.parse({ name: 'lists', principal: 'agent:ci', resources: ['*'], actions: ['list'] }),
   ];
   const question = { agent: 'ci', action: 'retrieve', path: 'prod/db', request: null } as Asked;
   const explanation = await explained(drafts, question);
@@ -147,9 +147,9 @@ test('a caller that may not list policies receives the reason and is told who ca
 });
 
 test('a suggested command line is parsed by a shell into the same words', async () => {
-  const taken = { name: 'a-list', principal: 'agent:b', resources: ['b'], actions: ['list'], maxTtlSeconds: 60 };
+  const taken = { name: 'a-list', principal: 'agent:b', resources: ['b'], actions: ['list'], max_ttl: 60 };
   const lineFor = async (path: string) =>
-    (await explained([parsePolicy(taken)], { agent: 'a', action: 'list', path, request: null } as Asked)).grant;
+    (await explained([Policy.parse(taken)], { agent: 'a', action: 'list', path, request: null } as Asked)).grant;
   const rest = '--action list --max-ttl 300';
   assert.equal(await lineFor('-p'), `leasehold policy put a-list-2 --principal agent:a --resource=-p ${rest}`);
   assert.equal(
@@ -159,10 +159,10 @@ test('a suggested command line is parsed by a shell into the same words', async 
 });
 
 test('the reason names the policies that demand an approval, with the strictest terms', async () => {
-  const base = { principal: 'agent:bot', resources: ['llm/*'], actions: ['use'], maxTtlSeconds: 300 };
+  const base = { principal: 'agent:bot', resources: ['llm/*'], actions: ['use'], max_ttl: 300 };
   const drafts = [
-    parsePolicy({ ...base, name: 'asks', approval: { for: 'use', each: 'host', scope: '5 uses' } }),
-    parsePolicy({ ...base, name: 'two', approval: { for: 'use', scope: '60 seconds', quorum: 2 } }),
+    Policy.parse({ ...base, name: 'asks', approval: { for: 'use', each: 'host', scope: '5 uses' } }),
+    Policy.parse({ ...base, name: 'two', approval: { for: 'use', scope: '60 seconds', quorum: 2 } }),
   ];
   const question = { agent: 'bot', action: 'use', path: 'llm/key' } as Asked;
   const { reason } = await explained(drafts, question);
@@ -173,7 +173,7 @@ test('the reason names the policies that demand an approval, with the strictest 
   const [one] = drafts;
   assert.ok(one);
   assert.match((await explained([one], question)).reason, / policy asks, 5 times, within 1 day, by 1 operator\.$/);
-  assert.doesNotMatch((await explained([parsePolicy({ ...base, name: 'plain' })], question)).reason, /approval/);
+  assert.doesNotMatch((await explained([Policy.parse({ ...base, name: 'plain' })], question)).reason, /approval/);
 });
 
 test('each row is on its own line, with comments, blank lines and any line endings', () => {
@@ -265,7 +265,7 @@ test('an expectation holds exactly when the decision is the one that it names', 
 });
 
 test('a failed expectation reports the actual decision and its reason', async () => {
-  const drafts = [parsePolicy({ name: 'n', principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'] })];
+  const drafts = [Policy.parse({ name: 'n', principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'] })];
   const text = 'deny ci retrieve prod/x\nallow ci retrieve prod/x ttl 60\nallow ci retrieve dev/x';
   const held = await holdExpectations(readExpectations(text, 'f'), localSimulator(drafts));
   assert.deepEqual(

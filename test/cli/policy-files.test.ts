@@ -1,4 +1,5 @@
 // Policy files: what is read, and errors that name file, field and rule without quoting the content.
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -12,7 +13,7 @@ import { stringify as toYaml } from 'yaml';
 import { parseNotation } from '../../src/cli/policy/file-format.ts';
 import { readPolicyDirectory, readPolicyFile } from '../../src/cli/policy/policy-files.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
-import { toReplacement } from '../../src/client/policy-drafts.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { anyText, runs } from '../kit/property.ts';
 import { policySets } from './random-policies.ts';
@@ -49,7 +50,7 @@ test('a policy in TOML, JSON of any layout and YAML is the same', async (t) => {
   await fc.assert(
     fc.asyncProperty(policySets, async (drafts) => {
       for (const draft of drafts) {
-        const fields = { name: draft.name, ...toReplacement(draft), created_at: '2026-01-01T00:00:00.000Z' };
+        const fields = { ...Policy.toInput(draft), created_at: '2026-01-01T00:00:00.000Z' };
         const texts = [toYaml(fields), ...[undefined, 2, '\t'].map((space) => JSON.stringify(fields, null, space))];
         for (const text of texts) assert.deepEqual(await readText(text, draft.name), draft);
         for (const text of texts.slice(1)) assert.deepEqual(await parseNotation(text, 'json'), { value: fields });
@@ -90,25 +91,25 @@ test('all problems are reported together: the file, the field, the rule, and the
       'null.yaml': '',
     }),
     [
+      'kinds.toml: max_ttl: must be a whole number of seconds, or a duration such as 15m',
       'kinds.toml: principal: must be a string',
-      'kinds.toml: resources: must be a list',
-      'kinds.toml: actions[1]: must be a string',
+      'kinds.toml: resources: must be an array of 1 to 256 patterns',
+      'kinds.toml: actions[1]: must be one of retrieve, use, list, store, delete',
       'kinds.toml: actions[2]: must be one of retrieve, use, list, store, delete; did you mean retrieve?',
       'kinds.toml: actions[3]: must be one of retrieve, use, list, store, delete',
-      'kinds.toml: max_ttl: must be a whole number of seconds, or a duration such as 15m',
       'list.json: must contain the fields of a policy: name, principal, resources, actions, max_ttl, limits, approval',
       'misspelt.toml: principle: unknown field; did you mean principal?',
       'misspelt.toml: resource: unknown field; did you mean resources?',
       'misspelt.toml: ttl: unknown field; must be one of name, principal, resources, actions, max_ttl, limits, approval',
       'misspelt.toml: colour: unknown field; must be one of name, principal, resources, actions, max_ttl, limits, approval',
-      'misspelt.toml: principal: is missing',
-      'misspelt.toml: resources: is missing',
+      'misspelt.toml: principal: is required',
+      'misspelt.toml: resources: is required',
       'named.toml: name: must be named, the name of the file, or omitted',
       'null.yaml: must contain the fields of a policy: name, principal, resources, actions, max_ttl, limits, approval',
       'rules.toml: principal: must be agent:<name>, agent:<prefix>* or agent:*, or the same with operator:',
       'rules.toml: resources[1]: * is allowed only as the whole pattern, or at the end after /',
       "rules.toml: resources[2]: a pattern's path must not begin or end with /, nor contain //",
-      'rules.toml: actions: must not be empty',
+      'rules.toml: actions: must be an array of 1 or more actions',
       'rules.toml: max_ttl: must be a whole number of seconds, 1 to 31536000',
     ],
   );
@@ -140,12 +141,12 @@ test('input that parsers could read differently is rejected: duplicates, aliases
       'e.yaml:1: has a tag; remove it',
       'f.yaml:4: contains several documents; write one policy in each file',
       'g.yaml: a field: unknown field; must be one of name, principal, resources, actions, max_ttl, limits, approval',
-      'g.yaml: principal: is missing',
+      'g.yaml: principal: is required',
       'h.yaml: max_ttl: must be a whole number of seconds, or a duration such as 15m',
       'i.json: __proto__: unknown field; must be one of name, principal, resources, actions, max_ttl, limits, approval',
-      'i.json: principal: is missing',
-      'i.json: resources: is missing',
-      'i.json: actions: is missing',
+      'i.json: principal: is required',
+      'i.json: resources: is required',
+      'i.json: actions: is required',
       'j.toml:1: is not TOML',
       'k.yaml: is nested too deeply',
       'l.json: contains JSON that a policy does not need',

@@ -4,15 +4,14 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { applyPlan, makePlan, type Plan, planLines, planRecord, type Step, widens } from '../../src/cli/policy/plan.ts';
 import { LeaseholdError } from '../../src/client/errors.ts';
-import { type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
-import { directionOf, grantsAllOf } from '../../src/core/policy-comparison.ts';
+import { directionOf, grantsAllOf } from '../../src/vault/policies/comparison.ts';
+import { Policy, type PolicyDraft, type PolicyInput } from '../../src/vault/policies/policy.ts';
 import { decidePlainly } from '../core/reference.ts';
 import { runs } from '../kit/property.ts';
 import { policySets, QUESTIONS } from './random-policies.ts';
 
-type Fields = Parameters<typeof parsePolicy>[0];
-const draftOf = (fields: Partial<Fields> & { name: string }): PolicyDraft =>
-  parsePolicy({ principal: 'agent:a', resources: ['p/*'], actions: ['retrieve'], ...fields });
+const draftOf = (fields: Partial<PolicyInput> & { name: string }): PolicyDraft =>
+  Policy.parse({ principal: 'agent:a', resources: ['p/*'], actions: ['retrieve'], ...fields });
 
 type Vault = ReadonlyMap<string, PolicyDraft>;
 const toVault = (drafts: readonly PolicyDraft[]): Vault => new Map(drafts.map((draft) => [draft.name, draft]));
@@ -92,11 +91,8 @@ test('without swaps, no step lengthens a lease beyond both states or denies what
 });
 
 test('a renamed policy exists under its new name before the old one is deleted', () => {
-  const before = [
-    draftOf({ name: 'old', maxTtlSeconds: 60 }),
-    draftOf({ name: 'wide', resources: ['*'], maxTtlSeconds: 3600 }),
-  ];
-  const wanted = [draftOf({ name: 'new', maxTtlSeconds: 60 }), before[1] as PolicyDraft];
+  const before = [draftOf({ name: 'old', max_ttl: 60 }), draftOf({ name: 'wide', resources: ['*'], max_ttl: 3600 })];
+  const wanted = [draftOf({ name: 'new', max_ttl: 60 }), before[1] as PolicyDraft];
   assert.deepEqual(
     makePlan(wanted, before, true).steps.map(({ change, name }) => [change, name]),
     [
@@ -119,18 +115,14 @@ test('a replacement is marked exactly when it grants more', () => {
     }),
     runs(25, 500),
   );
-  const before = draftOf({ name: 'n', resources: ['p/*', 'q'], actions: ['retrieve', 'list'], maxTtlSeconds: 60 });
-  const marked = (fields: Partial<Fields>): string[] =>
-    makePlan(
-      [draftOf({ ...before, name: 'n', limits: undefined, approval: undefined, ...fields })],
-      [before],
-      false,
-    ).steps.flatMap((step) =>
+  const before = draftOf({ name: 'n', resources: ['p/*', 'q'], actions: ['retrieve', 'list'], max_ttl: 60 });
+  const marked = (fields: Partial<PolicyInput>): string[] =>
+    makePlan([draftOf({ ...Policy.toInput(before), ...fields })], [before], false).steps.flatMap((step) =>
       step.change === 'replace' ? step.fields.map(({ field, widens: wider }) => `${field}${wider ? '+' : ''}`) : [],
     );
   assert.deepEqual(marked({ resources: ['p/x', 'p/y/*'] }), ['resources']);
   assert.deepEqual(marked({ resources: ['p', 'q'] }), ['resources+']);
-  assert.deepEqual(marked({ actions: ['list'], maxTtlSeconds: 61 }), ['actions', 'max_ttl+']);
+  assert.deepEqual(marked({ actions: ['list'], max_ttl: 61 }), ['actions', 'max_ttl+']);
   assert.deepEqual(marked({ principal: 'agent:*' }), ['principal+']);
   assert.deepEqual(marked({ principal: 'agent:ab' }), ['principal+'], 'another agent');
   assert.deepEqual(marked({ resources: ['q', 'p/*'], actions: ['list', 'retrieve'] }), [], 'an order decides nothing');
@@ -138,7 +130,7 @@ test('a replacement is marked exactly when it grants more', () => {
 
 test('limits are compared, marked and shown', () => {
   const limited = draftOf({ name: 'n', actions: ['use'], limits: { uses_per_hour: 10, concurrent: 2 } });
-  const replaced = (limits: Fields['limits'], from = limited): string[] =>
+  const replaced = (limits: PolicyInput['limits'], from = limited): string[] =>
     planLines(makePlan([draftOf({ name: 'n', actions: ['use'], limits })], [from], false)).slice(0, -1);
   const was = 'uses_per_hour 10, concurrent 2';
   assert.deepEqual(replaced({ concurrent: 2, uses_per_hour: 10 }), []);
@@ -164,8 +156,8 @@ test('limits are compared, marked and shown', () => {
 });
 
 test('a plan shows old and new to people, and is one record for programs', () => {
-  const before = [draftOf({ name: 'b', maxTtlSeconds: 60 }), draftOf({ name: 'c' }), draftOf({ name: 'd' })];
-  const wanted = [draftOf({ name: 'a' }), draftOf({ name: 'b', maxTtlSeconds: 90 }), draftOf({ name: 'c' })];
+  const before = [draftOf({ name: 'b', max_ttl: 60 }), draftOf({ name: 'c' }), draftOf({ name: 'd' })];
+  const wanted = [draftOf({ name: 'a' }), draftOf({ name: 'b', max_ttl: 90 }), draftOf({ name: 'c' })];
   assert.deepEqual(planLines(makePlan(wanted, before, true)), [
     '+ create a',
     '    agent:a may retrieve p/* for up to 300 s',

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { type AgentName, parseAgentName } from '../../src/core/names.ts';
 import { type CredentialPath, parsePath } from '../../src/core/path.ts';
-import { ACTIONS, type Action, type PolicyDraft, parsePolicy } from '../../src/core/policy.ts';
+import { ACTIONS, type Action, Policy, type PolicyDraft } from '../../src/vault/policies/policy.ts';
 
 const AGENTS = ['a', 'ab', 'abc', 'A', 'b'].map((name) => parseAgentName(name));
 const PATHS = ['p', 'p/x', 'p/x/y', 'p/xy', 'px', 'q', '-p', 'constructor'].map((path) => parsePath(path));
@@ -27,9 +27,9 @@ const policy = fc
       maxLength: 3,
     }),
     actions: fc.uniqueArray(fc.constantFrom(...ACTIONS), { minLength: 1, maxLength: 4 }),
-    maxTtlSeconds: fc.constantFrom(1, 2, 60, 300),
+    max_ttl: fc.constantFrom(1, 2, 60, 300),
   })
-  .map((fields): PolicyDraft => parsePolicy(fields));
+  .map((fields): PolicyDraft => Policy.parse(fields));
 
 export const policySets: fc.Arbitrary<PolicyDraft[]> = fc.uniqueArray(policy, {
   maxLength: 8,

@@ -2,11 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ApprovalScope } from '../../src/core/approval-rule.ts';
 import { removeRow } from '../../src/core/change.ts';
 import type { ActorName, AgentId, AgentName, CredentialId, OperatorName, PolicyName } from '../../src/core/names.ts';
 import type { Pattern } from '../../src/core/pattern.ts';
-import type { TtlSeconds } from '../../src/core/policy.ts';
 import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import type { Store } from '../../src/store/port.ts';
@@ -19,6 +17,8 @@ import {
   readSession,
   readUsage,
 } from '../../src/store/vault-metadata.ts';
+import type { ApprovalScope } from '../../src/vault/policies/approval-rule.ts';
+import type { TtlSeconds } from '../../src/vault/policies/policy.ts';
 import {
   aCredential,
   aLease,

@@ -24,11 +24,10 @@ import type {
 } from '../../src/core/names.ts';
 import type { Operator } from '../../src/core/operator.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
-import type { Pattern } from '../../src/core/pattern.ts';
-import type { Policy, Principal, TtlSeconds } from '../../src/core/policy.ts';
 import { readHead } from '../../src/store/audit-log.ts';
 import type { Store } from '../../src/store/port.ts';
 import type { Authenticated, Head, LoadedFromStore, StoredChange, StoredPut, WriteSet } from '../../src/store/store.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
 
 export const T0 = Date.UTC(2026, 0, 31);
 export const KEY_CHECK = Buffer.alloc(32, 7).toString('base64');
@@ -150,13 +149,7 @@ export const anOperator = (n: number, fields: Partial<Operator> = {}): Authentic
 });
 
 export const aPolicy = (n: number, fields: Partial<Policy> = {}): Authenticated<Policy> => ({
-  name: `policy-${n}` as PolicyName,
-  principal: 'agent:ci-*' as Principal,
-  resources: ['prod/*' as Pattern],
-  actions: ['retrieve'],
-  maxTtlSeconds: 300 as TtlSeconds,
-  limits: null,
-  approval: null,
+  ...Policy.parse({ name: `policy-${n}`, principal: 'agent:ci-*', resources: ['prod/*'], actions: ['retrieve'] }),
   createdAt: T0 + n,
   mac: base64(`mac of policy ${n}`),
   ...fields,

@@ -4,12 +4,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { ApprovalFields } from '../../src/core/approval-rule.ts';
-import { decide, explain } from '../../src/core/decision.ts';
 import { parseAgentName } from '../../src/core/names.ts';
 import { parsePath } from '../../src/core/path.ts';
-import { type Policy, parsePolicy, principalMatches } from '../../src/core/policy.ts';
-import { PolicyIndex } from '../../src/core/policy-index.ts';
+import { decide, explain } from '../../src/vault/policies/decision.ts';
+import { Policy, type PolicyInput, principalMatches } from '../../src/vault/policies/policy.ts';
+import { PolicyIndex } from '../../src/vault/policies/policy-index.ts';
 import { assertGrowth } from '../kit/growth.ts';
 import { runs } from '../kit/property.ts';
 import { patternCovers } from './reference.ts';
@@ -17,8 +16,13 @@ import { patternCovers } from './reference.ts';
 const AGENTS = ['a', 'ab', 'b'].map((name) => parseAgentName(name));
 const PATHS = ['p', 'p/x', 'p/x/y', 'q'].map((path) => parsePath(path));
 
-const demanding = (name: string, principal: string, resources: string[], approval?: ApprovalFields): Policy => ({
-  ...parsePolicy({ name, principal, resources, actions: ['use', 'retrieve'], approval }),
+const demanding = (
+  name: string,
+  principal: string,
+  resources: string[],
+  approval?: PolicyInput['approval'],
+): Policy => ({
+  ...Policy.parse({ name, principal, resources, actions: ['use', 'retrieve'], approval }),
   createdAt: 0,
 });
 

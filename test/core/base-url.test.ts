@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type BaseUrlRequest, baseUrlOf, parseBaseUrl, resolveRequest, useFieldsOf } from '../../src/core/base-url.ts';
-import { ApiError } from '../../src/core/errors.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { type Method, parseTargets, type TargetFields } from '../../src/core/target.ts';
 import type { UrlPath } from '../../src/core/upstream-url.ts';
+import { ApiError } from '../../src/engine/errors.ts';
 
 const requestTo = (path: string, targetNumber: number | null = null, method = 'GET'): BaseUrlRequest => ({
   method: method as Method,

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decide, explain } from '../../src/core/decision.ts';
 import { parseAgentName } from '../../src/core/names.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { parsePattern } from '../../src/core/pattern.ts';
-import { type Policy, parsePolicy } from '../../src/core/policy.ts';
-import { PolicyIndex } from '../../src/core/policy-index.ts';
+import { decide, explain } from '../../src/vault/policies/decision.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
+import { PolicyIndex } from '../../src/vault/policies/policy-index.ts';
 import { runs } from '../kit/property.ts';
 
 const ANN = parseAgentName('ann');
@@ -19,7 +19,7 @@ function policy(
   actions = ['retrieve'],
   maxTtlSeconds = 60,
 ): Policy {
-  return { ...parsePolicy({ name, principal, resources, actions, maxTtlSeconds }), createdAt: 0 };
+  return { ...Policy.parse({ name, principal, resources, actions, max_ttl: maxTtlSeconds }), createdAt: 0 };
 }
 
 function indexOf(...policies: Policy[]): PolicyIndex {

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decide } from '../../src/core/decision.ts';
 import { type AgentName, parseAgentName } from '../../src/core/names.ts';
 import { type CredentialPath, parsePath } from '../../src/core/path.ts';
 import { matchingPatterns, nearestPattern, toRanges } from '../../src/core/pattern.ts';
-import { ACTIONS, type Policy, parsePolicy } from '../../src/core/policy.ts';
-import { PolicyIndex } from '../../src/core/policy-index.ts';
+import { decide } from '../../src/vault/policies/decision.ts';
+import { ACTIONS, Policy } from '../../src/vault/policies/policy.ts';
+import { PolicyIndex } from '../../src/vault/policies/policy-index.ts';
 import { runs } from '../kit/property.ts';
 import { decidePlainly, patternCovers, principalNames } from './reference.ts';
 
@@ -22,10 +22,10 @@ interface Fields {
   readonly principal: string;
   readonly resources: string[];
   readonly actions: string[];
-  readonly maxTtlSeconds: number;
+  readonly max_ttl: number;
 }
 
-const toPolicy = (fields: Fields): Policy => ({ ...parsePolicy(fields), createdAt: 0 });
+const toPolicy = (fields: Fields): Policy => ({ ...Policy.parse(fields), createdAt: 0 });
 
 // Few of each, so that policies collide: same names, same TTLs, overlapping patterns and principals.
 const policies = fc
@@ -39,7 +39,7 @@ const policies = fc
       { minLength: 1, maxLength: 3 },
     ),
     actions: fc.uniqueArray(fc.constantFrom(...ACTIONS), { minLength: 1, maxLength: 4 }),
-    maxTtlSeconds: fc.constantFrom(1, 2, 300),
+    max_ttl: fc.constantFrom(1, 2, 300),
   })
   .map(toPolicy);
 const sets = fc.uniqueArray(policies, { maxLength: 12, selector: ({ name }) => name });
@@ -124,7 +124,7 @@ test('after any puts, replacements and removals the index has exactly the conten
 
 test('the smallest max_ttl decides, then the name, regardless of which pattern is more specific', () => {
   const grant = (name: string, resource: string, maxTtlSeconds: number) =>
-    toPolicy({ name, principal: 'agent:a', resources: [resource], actions: ['retrieve'], maxTtlSeconds });
+    toPolicy({ name, principal: 'agent:a', resources: [resource], actions: ['retrieve'], max_ttl: maxTtlSeconds });
   const [agent, path] = [parseAgentName('a'), parsePath('p/x')];
   const decides = (...list: Policy[]) => decide(indexOf(list), agent, 'retrieve', path);
   const wide = grant('wide', '*', 60);
@@ -146,7 +146,7 @@ test('every pattern that covers the deepest path is found', () => {
         principal: 'agent:*',
         resources: [pattern],
         actions: ['list'],
-        maxTtlSeconds: 1,
+        max_ttl: 1,
       });
       const index = indexOf([policy]);
       for (const asked of [path, parsePath(other.join('/'))]) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ERROR_STATUS } from '../../src/api/errors.ts';
-import { API_ERROR_CODES, ApiError, type ApiErrorCode, invalidRequest } from '../../src/core/errors.ts';
+import { API_ERROR_CODES, ApiError, type ApiErrorCode, invalidRequest } from '../../src/engine/errors.ts';
 
 const TABLE: Readonly<Record<number, readonly ApiErrorCode[]>> = {
   400: ['INVALID_REQUEST'],

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AgentName, PolicyName } from '../../src/core/names.ts';
 import { type Pattern, toRanges } from '../../src/core/pattern.ts';
-import { parsePolicy } from '../../src/core/policy.ts';
-import { PolicyIndex } from '../../src/core/policy-index.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
+import { PolicyIndex } from '../../src/vault/policies/policy-index.ts';
 
 const AGENT = 'ci-1' as AgentName;
 
@@ -14,7 +14,7 @@ test('ranges follow every change of the policies and are cached in between', () 
   const listed = new Map<string, readonly Pattern[]>();
   const put = (name: string, principal: string, resources: readonly string[]): void => {
     listed.set(name, resources as readonly string[] as Pattern[]);
-    policies.put({ ...parsePolicy({ name, principal, resources: [...resources], actions: ['list'] }), createdAt: 0 });
+    policies.put({ ...Policy.parse({ name, principal, resources: [...resources], actions: ['list'] }), createdAt: 0 });
   };
   const assertRanges = (): void =>
     assert.deepEqual(policies.grantedRanges(AGENT, 'list'), toRanges([...listed.values()].flat()));

@@ -20,7 +20,7 @@ import type { Context, Operation } from '../../src/core/operation.ts';
 import { store } from '../../src/core/operations/credentials.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
 import { parsePath } from '../../src/core/path.ts';
-import { parsePolicy } from '../../src/core/policy.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
 import { agentOf } from './approvals/world.ts';
 import { refusal } from './refusals.ts';
 
@@ -44,7 +44,7 @@ const agent = (idempotency: Idempotency): Context => ({
 
 /** A batch state with the agent of that id, logged in, and a policy that lets it store. */
 function known({ agentId = 'agent-1', expiresAt = NOW + 1e9 } = {}): BatchState {
-  const draft = parsePolicy({ name: 'p', principal: 'agent:ci', resources: ['prod/*'], actions: ['store'] });
+  const draft = Policy.parse({ name: 'p', principal: 'agent:ci', resources: ['prod/*'], actions: ['store'] });
   const control = new ControlState([{ ...agentOf('ci', 'key'), id: agentId as AgentId }], [{ ...draft, createdAt: 0 }]);
   const loaded = new LoadedRows();
   const session: Session = { tokenHash: HASH, agentId: agentId as AgentId, issuedAt: 0, expiresAt };

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { DENIAL_REASONS } from '../../src/core/decision.ts';
 import { Distribution, LastHour, PairTally, Tally } from '../../src/core/measures.ts';
 import { DENIAL_CLASSES, denialClassOf } from '../../src/ledger/ledger-measures.ts';
+import { DENIAL_REASONS } from '../../src/vault/policies/decision.ts';
 import { runs } from '../kit/property.ts';
 
 test('a distribution counts how many values are at most each bound', () => {

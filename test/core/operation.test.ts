@@ -15,7 +15,7 @@ import {
   SESSION_LIFE_MS,
 } from '../../src/core/operations/sessions.ts';
 import { parsePath } from '../../src/core/path.ts';
-import { parseTtl } from '../../src/core/policy.ts';
+import { parseTtl } from '../../src/vault/policies/policy.ts';
 import { decided } from '../kit/decided.ts';
 import { runs } from '../kit/property.ts';
 import type { Command } from './history/commands.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAgentName } from '../../src/core/names.ts';
-import { isAction, parsePolicy, parsePrincipal, parseTtl, principalMatches } from '../../src/core/policy.ts';
+import { isAction, Policy, parsePrincipal, parseTtl, principalMatches } from '../../src/vault/policies/policy.ts';
 import { principalNames } from './reference.ts';
 import { refusal } from './refusals.ts';
 
@@ -76,7 +76,7 @@ for (const seconds of [1, 2, 300, 31_536_000]) {
 for (const value of [0, -1, 1.5, 31_536_001, 2 ** 31, 1e300, Number.NaN, Number.POSITIVE_INFINITY, -0]) {
   test(`a TTL may not be ${Object.is(value, -0) ? '-0' : value}`, () => {
     assert.match(
-      refusal('max_ttl', () => parsePolicy({ ...FIELDS, maxTtlSeconds: value })),
+      refusal('max_ttl', () => Policy.parse({ ...FIELDS, max_ttl: value })),
       /1 to 31536000/,
     );
     refusal('ttl', () => parseTtl(value, 'ttl'));
@@ -84,18 +84,18 @@ for (const value of [0, -1, 1.5, 31_536_001, 2 ** 31, 1e300, Number.NaN, Number.
 }
 
 test('max_ttl is 300 s by default', () => {
-  assert.equal(parsePolicy(FIELDS).maxTtlSeconds, 300);
-  assert.equal(parsePolicy({ ...FIELDS, maxTtlSeconds: undefined }).maxTtlSeconds, 300);
+  assert.equal(Policy.parse(FIELDS).maxTtlSeconds, 300);
+  assert.equal(Policy.parse({ ...FIELDS, max_ttl: undefined }).maxTtlSeconds, 300);
 });
 
 test('a policy keeps the given fields, each pattern and action once', () => {
   assert.deepEqual(
-    parsePolicy({
+    Policy.parse({
       name: 'p.1',
       principal: 'agent:ci-*',
       resources: ['b/*', 'a', 'b/*', '*'],
       actions: ['delete', 'retrieve', 'delete', 'list', 'store'],
-      maxTtlSeconds: 7,
+      max_ttl: 7,
     }),
     {
       name: 'p.1',
@@ -113,19 +113,19 @@ test('the actions are retrieve, use, list, store and delete, and no property of 
   for (const action of ['retrieve', 'use', 'list', 'store', 'delete']) assert.equal(isAction(action), true);
   for (const action of ['', '*', 'Retrieve', 'retrieve ', 'read', 'constructor', '__proto__', 'length', '0']) {
     assert.equal(isAction(action), false, action);
-    refusal('actions[1]', () => parsePolicy({ ...FIELDS, actions: ['retrieve', action] }));
+    refusal('actions[1]', () => Policy.parse({ ...FIELDS, actions: ['retrieve', action] }));
   }
 });
 
 test('a policy needs a name, at least one pattern and at least one action', () => {
-  refusal('name', () => parsePolicy({ ...FIELDS, name: '' }));
-  refusal('resources', () => parsePolicy({ ...FIELDS, resources: [] }));
-  refusal('actions', () => parsePolicy({ ...FIELDS, actions: [] }));
-  refusal('resources[1]', () => parsePolicy({ ...FIELDS, resources: ['a', 'b*'] }));
+  refusal('name', () => Policy.parse({ ...FIELDS, name: '' }));
+  refusal('resources', () => Policy.parse({ ...FIELDS, resources: [] }));
+  refusal('actions', () => Policy.parse({ ...FIELDS, actions: [] }));
+  refusal('resources[1]', () => Policy.parse({ ...FIELDS, resources: ['a', 'b*'] }));
 });
 
 test('a policy has at most 256 patterns', () => {
   const resources = Array.from({ length: 256 }, (_, index) => `a/${index}`);
-  assert.equal(parsePolicy({ ...FIELDS, resources }).resources.length, 256);
-  refusal('resources', () => parsePolicy({ ...FIELDS, resources: [...resources, 'b'] }));
+  assert.equal(Policy.parse({ ...FIELDS, resources }).resources.length, 256);
+  refusal('resources', () => Policy.parse({ ...FIELDS, resources: [...resources, 'b'] }));
 });

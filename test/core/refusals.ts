@@ -1,6 +1,6 @@
 /** Assertions about rejected input. */
 import assert from 'node:assert/strict';
-import { ApiError } from '../../src/core/errors.ts';
+import { ApiError } from '../../src/engine/errors.ts';
 
 /** The message of the INVALID_REQUEST for that input, which must name the field; anything else fails the test. */
 export function refusal(field: string, parse: () => unknown, input?: unknown): string {

@@ -1,8 +1,8 @@
 // The grammars of a use's purpose and headers. SOURCE: docs/api.md, "Brokered use".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiError } from '../../src/core/errors.ts';
 import { parseHeaders, parsePurpose } from '../../src/core/upstream-url.ts';
+import { ApiError } from '../../src/engine/errors.ts';
 
 function rejects(field: string, act: () => unknown): void {
   assert.throws(act, (error: unknown) => {

@@ -18,9 +18,9 @@ import { deleteTargets, putTargets } from '../../src/core/operations/targets.ts'
 import { type StartedUse, startUse } from '../../src/core/operations/use.ts';
 import { issueUseLease } from '../../src/core/operations/use-leases.ts';
 import { parsePath } from '../../src/core/path.ts';
-import { parsePolicy } from '../../src/core/policy.ts';
 import { parseMethod, parseTargets } from '../../src/core/target.ts';
 import { parseUrl } from '../../src/core/upstream-url.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
 import { decided } from '../kit/decided.ts';
 import { agentOf } from './approvals/world.ts';
 
@@ -54,7 +54,7 @@ class Batch {
 
   constructor(actions: readonly string[] = ['use'], resources: readonly string[] = ['openai/*']) {
     const agent = { ...agentOf('ci', 'k'), id: 'a' as AgentId };
-    const draft = parsePolicy({ name: 'p', principal: 'agent:ci', resources, actions });
+    const draft = Policy.parse({ name: 'p', principal: 'agent:ci', resources, actions });
     const loaded = new LoadedRows();
     loaded.sessions.set(SESSION, { tokenHash: SESSION, agentId: agent.id, issuedAt: 0, expiresAt: NOW + 1000_000 });
     loaded.credentials.set(PATH, CREDENTIAL);
@@ -211,7 +211,7 @@ test('a running use goes on until its lease, caller, grant or target ends', () =
     'the policy is deleted': [
       (batch) =>
         batch.state.apply(
-          removeRow('policy', parsePolicy({ name: 'p', principal: 'agent:ci', resources: ['*'], actions: ['use'] })),
+          removeRow('policy', Policy.parse({ name: 'p', principal: 'agent:ci', resources: ['*'], actions: ['use'] })),
         ),
       'revoked',
     ],

@@ -6,9 +6,9 @@ import type { Agent, Session } from '../../src/core/agent.ts';
 import type { Credential } from '../../src/core/credential.ts';
 import type { IdempotencyRecord } from '../../src/core/idempotency.ts';
 import type { Operator } from '../../src/core/operator.ts';
-import type { Policy } from '../../src/core/policy.ts';
 import type { Usage } from '../../src/core/target.ts';
 import { isAuthentic as isRowAuthentic, withMac } from '../../src/ledger/authenticated-rows.ts';
+import type { Policy } from '../../src/vault/policies/policy.ts';
 import { keysFrom, keysOf, readVectors } from './vectors.ts';
 
 type RowVector = { readonly mac: string } & (

@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
+import { exampleOf } from '../kit/examples.ts';
 import { assertInvalid, assertRejected } from '../kit/responses.ts';
 import { scaled } from '../kit/scale.ts';
 import { queryOf } from '../spec/requests.ts';
@@ -13,14 +15,6 @@ const fixture = await startFixture({ after });
 const { admin, anonymous } = fixture.service;
 const NO_LEASE = '01890000-0000-7000-8000-000000000000';
 
-const POLICY = {
-  principal: 'agent:a',
-  resources: ['a'],
-  actions: ['list'],
-  max_ttl: 1,
-  limits: { concurrent: 1 },
-  approval: { for: 'use' },
-};
 const IDENTITY = { subject: 'sub' };
 const MADE = { id: 'aWQ', rawId: 'aWQ', type: 'public-key', clientExtensionResults: {} };
 const REGISTERED = { ...MADE, response: { clientDataJSON: 'e30', attestationObject: 'oA' } };
@@ -43,8 +37,8 @@ const GOOD: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
     ttl: 1,
     purpose: 'p',
   },
-  'POST /api/v1/policies': { name: 'fields', ...POLICY },
-  'PUT /api/v1/policies/{name}': { name: 'insider', ...POLICY },
+  'POST /api/v1/policies': { ...exampleOf(Policy), name: 'fields' },
+  'PUT /api/v1/policies/{name}': { ...exampleOf(Policy), name: 'insider' },
   'POST /api/v1/policies/simulate': {
     agent: 'insider',
     resource: 'open/stored',

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ApiErrorCode } from '../../src/core/errors.ts';
+import type { ApiErrorCode } from '../../src/engine/errors.ts';
 import type { Client, TestResponse } from '../kit/client.ts';
 import { type DatabaseRow, dumpCallerData } from '../kit/direct-db.ts';
 import type { Scope } from '../kit/directory.ts';

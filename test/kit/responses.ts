@@ -1,7 +1,7 @@
 /** Assertions on responses: they check the complete shape, so that no key or header is overlooked. */
 import assert from 'node:assert/strict';
 import { ERROR_STATUS } from '../../src/api/errors.ts';
-import type { ApiErrorCode } from '../../src/core/errors.ts';
+import type { ApiErrorCode } from '../../src/engine/errors.ts';
 import type { TestResponse } from './client.ts';
 import type { TestService } from './service.ts';
 

@@ -6,13 +6,12 @@ import fc from 'fast-check';
 import type { AgentName, PolicyName } from '../../src/core/names.ts';
 import { listAgents } from '../../src/core/operations/agents.ts';
 import { remove } from '../../src/core/operations/credentials.ts';
-import { createPolicy, deletePolicy, readPolicy } from '../../src/core/operations/policies.ts';
-import type { Pattern } from '../../src/core/pattern.ts';
-import type { PolicyDraft, Principal, TtlSeconds } from '../../src/core/policy.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import { countLeases } from '../../src/store/lease-lists.ts';
 import { NEWEST_LEASE } from '../../src/store/queries.ts';
 import { deregisterAgent, registerAgent } from '../../src/vault/agents.ts';
+import { createPolicy, deletePolicy, readPolicy } from '../../src/vault/policies/endpoints.ts';
+import { Policy, type PolicyDraft } from '../../src/vault/policies/policy.ts';
 import { runs } from '../kit/property.ts';
 import { newAgentKey } from '../vault/agents-fixture.ts';
 import {
@@ -43,15 +42,8 @@ function withMishaps(mishaps: Mishap[]) {
   });
 }
 
-const draft = (name: string): PolicyDraft => ({
-  name: name as PolicyName,
-  principal: 'agent:ci-*' as Principal,
-  resources: ['prod/*' as Pattern],
-  actions: ['retrieve'],
-  maxTtlSeconds: 300 as TtlSeconds,
-  limits: null,
-  approval: null,
-});
+const draft = (name: string): PolicyDraft =>
+  Policy.parse({ name, principal: 'agent:ci-*', resources: ['prod/*'], actions: ['retrieve'] });
 
 async function register(vault: OpenedVault, name: string, context = admin()) {
   return registerAgent(vault, context, {
@@ -65,15 +57,15 @@ test('after a failed commit every caller of the batch is rejected without a valu
   const mishaps: Mishap[] = [];
   const vault = await openVault(t, { inFront: withMishaps(mishaps) });
   await put(vault, 'prod/key', 'the value');
-  await vault.ledger.submit(createPolicy(admin(), draft('old')));
+  await vault.ledger.submit(createPolicy.operation(admin(), draft('old')));
   const before = await readLog(vault.real);
   mishaps.push('before');
   const answers = await Promise.allSettled([
     get(vault, 'prod/key'),
     put(vault, 'prod/new'),
     register(vault, 'ci-1'),
-    vault.ledger.submit(createPolicy(admin(), draft('new'))),
-    vault.ledger.submit(deletePolicy(admin(), 'old' as PolicyName)),
+    vault.ledger.submit(createPolicy.operation(admin(), draft('new'))),
+    vault.ledger.submit(deletePolicy.operation(admin(), 'old' as PolicyName)),
     get(vault, 'none'),
   ]);
   for (const answer of answers) {
@@ -86,8 +78,8 @@ test('after a failed commit every caller of the batch is rejected without a valu
   assert.deepEqual(await readLog(vault.real), before);
 
   assert.deepEqual(await vault.ledger.submit(listAgents(admin())), []);
-  assert.equal((await vault.ledger.submit(readPolicy(admin(), 'old' as PolicyName))).name, 'old');
-  assert.equal(await outcomeOf(vault.ledger.submit(readPolicy(admin(), 'new' as PolicyName))), 'NOT_FOUND');
+  assert.equal((await vault.ledger.submit(readPolicy.operation(admin(), 'old' as PolicyName))).name, 'old');
+  assert.equal(await outcomeOf(vault.ledger.submit(readPolicy.operation(admin(), 'new' as PolicyName))), 'NOT_FOUND');
   assert.equal(await outcomeOf(get(vault, 'prod/new')), 'NOT_FOUND');
   await assertMemoryIsTheStore(vault);
   assert.equal(await get(vault, 'prod/key'), 'the value');
@@ -116,12 +108,12 @@ test('a commit whose success was not reported is rejected, and its changes are i
   mishaps.push('after');
   const outcomes = await Promise.all([
     outcomeOf(get(vault, 'prod/key', admin('once'))),
-    outcomeOf(vault.ledger.submit(createPolicy(admin(), draft('made')))),
+    outcomeOf(vault.ledger.submit(createPolicy.operation(admin(), draft('made')))),
     outcomeOf(vault.ledger.submit(remove(admin(), toPath('prod/key')))),
   ]);
   assert.deepEqual(outcomes, ['UNAVAILABLE', 'UNAVAILABLE', 'UNAVAILABLE']);
   assert.equal(await outcomeOf(get(vault, 'prod/key')), 'NOT_FOUND');
-  assert.equal((await vault.ledger.submit(readPolicy(admin(), 'made' as PolicyName))).name, 'made');
+  assert.equal((await vault.ledger.submit(readPolicy.operation(admin(), 'made' as PolicyName))).name, 'made');
   const once = (await readLog(vault.real)).filter((entry) => entry.request_id === 'once');
   assert.equal(once.length, 1);
   await assertMemoryIsTheStore(vault);
@@ -168,8 +160,9 @@ test('for any failing commits, every acknowledged operation is in the log once, 
           remove: (which, id) => vault.ledger.submit(remove(admin(id), toPath(`p${which}`))),
           register: (which, id) => register(vault, `ci-${which}`, admin(id)),
           deregister: (which, id) => deregisterAgent(vault, admin(id), `ci-${which}` as AgentName),
-          allow: (which, id) => vault.ledger.submit(createPolicy(admin(id), draft(`policy-${which}`))),
-          forbid: (which, id) => vault.ledger.submit(deletePolicy(admin(id), `policy-${which}` as PolicyName)),
+          allow: (which, id) => vault.ledger.submit(createPolicy.operation(admin(id), draft(`policy-${which}`))),
+          forbid: (which, id) =>
+            vault.ledger.submit(deletePolicy.operation(admin(id), `policy-${which}` as PolicyName)),
         };
         for (const [turn, acts] of turns.entries()) {
           await Promise.all(

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiError } from '../../src/core/errors.ts';
 import type { Operation } from '../../src/core/operation.ts';
 import { remove } from '../../src/core/operations/credentials.ts';
 import { serviceEvent } from '../../src/core/operations/lifecycle.ts';
+import { ApiError } from '../../src/engine/errors.ts';
 import type { StoreTransaction, WriteSet } from '../../src/store/store.ts';
 import {
   admin,

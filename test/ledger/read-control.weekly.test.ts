@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Policy, parsePolicy } from '../../src/core/policy.ts';
 import { SUBJECT } from '../../src/core/state.ts';
 import { VaultKeys } from '../../src/crypto/keys.ts';
 import { withMac } from '../../src/ledger/authenticated-rows.ts';
 import { readControl } from '../../src/ledger/read-control.ts';
 import { readControlStates } from '../../src/store/recorded-states.ts';
 import type { Procedure } from '../../src/store/statement.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
 
 const KEYS = VaultKeys.create(0, new Uint8Array(32).fill(2));
 const TRIES = 5;
@@ -17,7 +17,7 @@ const TRIES = 5;
 async function timeOf(count: number, limitMs = 0): Promise<number> {
   const policies = Array.from({ length: count }, (_, n) => {
     const fields = { name: `policy-${n}`, principal: `agent:bot-${n}`, resources: ['a/*'], actions: ['use'] };
-    const policy: Policy = { ...parsePolicy(fields), createdAt: 0 };
+    const policy: Policy = { ...Policy.parse(fields), createdAt: 0 };
     return withMac(KEYS.row, 'policy', policy);
   });
   const states = new Map(policies.map((policy) => [SUBJECT.policy(policy), policy.mac]));

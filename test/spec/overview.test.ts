@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import type { Matrix } from '../../src/api/types.ts';
-import { ACTIONS } from '../../src/core/policy.ts';
+import { ACTIONS } from '../../src/vault/policies/policy.ts';
 import { startUpstream } from '../broker/upstream.ts';
 import { addOperator } from '../kit/operators.ts';
 import { runs } from '../kit/property.ts';

@@ -1,6 +1,8 @@
 /** A valid request for each row of the route table. */
 import assert from 'node:assert/strict';
 import type { Route } from '../../src/http/route.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
+import { exampleOf } from '../kit/examples.ts';
 
 const ID = '0190a000-0000-7000-8000-000000000000';
 const PARAMETERS = { path: 'some/path', name: 'some-name', lease_id: ID, approval_id: ID, seq: '1', id: 'aWQ' };
@@ -12,12 +14,7 @@ export const FIELDS: Readonly<Record<string, unknown>> = {
   type: 'token',
   description: 'd',
   name: 'some-name',
-  principal: 'agent:some-name',
-  resources: ['some/*'],
-  actions: ['use'],
-  max_ttl: 60,
-  limits: { concurrent: 1 },
-  approval: { for: 'use' },
+  ...exampleOf(Policy),
   nonce: 'bm9uY2U=',
   reason: 'r',
   request: { method: 'GET', url: 'https://api.example.com/v1' },

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Secret } from '../../src/core/credential.ts';
-import { ApiError } from '../../src/core/errors.ts';
-import { createPolicy } from '../../src/core/operations/policies.ts';
-import { parsePolicy } from '../../src/core/policy.ts';
+import { ApiError } from '../../src/engine/errors.ts';
 import type { BudgetLimits } from '../../src/vault/agent-budgets.ts';
 import { storeCredential } from '../../src/vault/credentials.ts';
+import { createPolicy } from '../../src/vault/policies/endpoints.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
 import { as, enrol, logIn, newAgentKey } from './agents-fixture.ts';
 import { admin, get, openVault, outcomeOf, put, readLog, toPath } from './fixture.ts';
 
@@ -20,7 +20,7 @@ async function openBudgeted(t: TestContext, budgets: Partial<BudgetLimits>) {
   const key = newAgentKey();
   for (const name of ['one', 'two']) await enrol(vault, name, key);
   const policy = { name: 'all', principal: 'agent:*', resources: ['own/*'], actions: ['retrieve', 'store'] };
-  await vault.ledger.submit(createPolicy(admin(), parsePolicy(policy)));
+  await vault.ledger.submit(createPolicy.operation(admin(), Policy.parse(policy)));
   const advance = (ms: number): void => {
     offset += ms;
   };

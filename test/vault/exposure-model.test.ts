@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { createPolicy } from '../../src/core/operations/policies.ts';
-import { parsePolicy } from '../../src/core/policy.ts';
 import { readExposures } from '../../src/vault/exposure.ts';
 import { panic } from '../../src/vault/panic.ts';
+import { createPolicy } from '../../src/vault/policies/endpoints.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
 import { type Scope, withScope } from '../kit/directory.ts';
 import { runs } from '../kit/property.ts';
 import { scaled } from '../kit/scale.ts';
@@ -95,14 +95,14 @@ async function play(scope: Scope, steps: readonly Round[]): Promise<void> {
   const time = { wall: () => now, monotonic: () => now };
   // No version is removed: a history retrieves the first one too.
   const vault = await openVault(scope, { time, settings: { versionsKept: 20 } });
-  const policy = parsePolicy({
+  const policy = Policy.parse({
     name: 'all',
     principal: 'agent:*',
     resources: ['*'],
     actions: ['retrieve', 'use'],
-    maxTtlSeconds: 30 * 24 * 3600,
+    max_ttl: 30 * 24 * 3600,
   });
-  await vault.ledger.submit(createPolicy(admin(), policy));
+  await vault.ledger.submit(createPolicy.operation(admin(), policy));
   const histories = Array.from({ length: TOGETHER }, (_, at) => new History(vault, `h${at}`, () => now));
   for (const [each, { waitMs, sweeps, panics, compares }] of steps) {
     await Promise.all(histories.map((history, at) => playStep(history, each[at])));

@@ -5,11 +5,11 @@ import { test } from 'node:test';
 import type { LeaseId } from '../../src/core/names.ts';
 import type { Context } from '../../src/core/operation.ts';
 import { renewLease } from '../../src/core/operations/leases.ts';
-import { createPolicy } from '../../src/core/operations/policies.ts';
-import { parsePolicy } from '../../src/core/policy.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import { readCredentialMetadata } from '../../src/vault/credentials.ts';
 import { revokeLeases } from '../../src/vault/leases.ts';
+import { createPolicy } from '../../src/vault/policies/endpoints.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import {
@@ -54,10 +54,10 @@ for (const [mishap, what] of [
     await put(vault, 'a');
     await get(vault, 'a');
     const { lease_id: leaseId } = (await readLog(vault.real)).at(-1) ?? assert.fail();
-    const policy = parsePolicy({ name: 'p', principal: 'agent:*', resources: ['a'], actions: ['retrieve'] });
+    const policy = Policy.parse({ name: 'p', principal: 'agent:*', resources: ['a'], actions: ['retrieve'] });
     const everyLease = { agentName: null, path: toPath('a') };
     const operations = {
-      'policy.create': (context: Context) => vault.ledger.submit(createPolicy(context, policy)),
+      'policy.create': (context: Context) => vault.ledger.submit(createPolicy.operation(context, policy)),
       'lease.renew': (context: Context) => vault.ledger.submit(renewLease(context, leaseId as LeaseId)),
       'lease.revoke': (context: Context) => revokeLeases(vault, context, everyLease, CONNECTED),
     };

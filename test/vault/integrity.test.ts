@@ -5,15 +5,15 @@ import { test } from 'node:test';
 import { Secret } from '../../src/core/credential.ts';
 import type { CredentialType, PolicyName } from '../../src/core/names.ts';
 import { remove } from '../../src/core/operations/credentials.ts';
-import { createPolicy, readPolicy } from '../../src/core/operations/policies.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
-import { parsePolicy } from '../../src/core/policy.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
 import { listCredentials } from '../../src/store/credential-lists.ts';
 import { countLeases } from '../../src/store/lease-lists.ts';
 import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/queries.ts';
 import { readCredentialMetadata, retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
 import { revokeLeases } from '../../src/vault/leases.ts';
+import { createPolicy, readPolicy } from '../../src/vault/policies/endpoints.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { alterNewestAt, bytes, concatBytes, idAt, newestSealedAt, removeNewestAt } from '../kit/sealed-values.ts';
 import { as, enrol, logIn, newAgentKey, unchecked } from './agents-fixture.ts';
@@ -180,7 +180,7 @@ test('a caller without a grant gets the same denial for a credential whose row w
   assert.equal(await outcomeOf(get(vault, 'prod/key', caller)), 'ACCESS_DENIED');
 });
 
-const POLICY = { principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'], maxTtlSeconds: 60 };
+const POLICY = { principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'], max_ttl: 60 };
 
 const ALTERED_POLICIES: readonly (readonly [what: string, sql: string])[] = [
   ['a longer TTL', "UPDATE policies SET max_ttl_seconds = 31536000 WHERE name = 'narrow'"],
@@ -202,8 +202,10 @@ for (const [what, sql] of ALTERED_POLICIES) {
     const key = newAgentKey();
     await enrol(vault, 'ci', key);
     await put(vault, 'prod/key', 'v');
-    await vault.ledger.submit(createPolicy(admin(), parsePolicy({ ...POLICY, name: 'narrow' })));
-    await vault.ledger.submit(createPolicy(admin(), parsePolicy({ ...POLICY, name: 'other', resources: ['other/*'] })));
+    await vault.ledger.submit(createPolicy.operation(admin(), Policy.parse({ ...POLICY, name: 'narrow' })));
+    await vault.ledger.submit(
+      createPolicy.operation(admin(), Policy.parse({ ...POLICY, name: 'other', resources: ['other/*'] })),
+    );
     const token = (await logIn(vault, 'ci', key)).token.reveal();
     assert.equal(await get(vault, 'prod/key', await as(vault, token)), 'v');
     await executeSql(vault.directory, sql);
@@ -213,9 +215,12 @@ for (const [what, sql] of ALTERED_POLICIES) {
     assert.equal(warnings.length, 1);
     assert.match(warnings[0] ?? '', /^\d rows? of agents, operators or policies .+\.$/);
     assert.equal(await outcomeOf(get(again, 'prod/key', await as(again, token))), 'ACCESS_DENIED');
-    assert.equal(await outcomeOf(again.ledger.submit(readPolicy(admin(), 'narrow' as PolicyName))), 'NOT_FOUND');
-    assert.equal((await again.ledger.submit(readPolicy(admin(), 'other' as PolicyName))).name, 'other');
-    await again.ledger.submit(createPolicy(admin(), parsePolicy({ ...POLICY, name: 'narrow' })));
+    assert.equal(
+      await outcomeOf(again.ledger.submit(readPolicy.operation(admin(), 'narrow' as PolicyName))),
+      'NOT_FOUND',
+    );
+    assert.equal((await again.ledger.submit(readPolicy.operation(admin(), 'other' as PolicyName))).name, 'other');
+    await again.ledger.submit(createPolicy.operation(admin(), Policy.parse({ ...POLICY, name: 'narrow' })));
     assert.equal(await get(again, 'prod/key', await as(again, token)), 'v');
   });
 }

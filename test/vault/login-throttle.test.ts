@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiError } from '../../src/core/errors.ts';
 import type { Origin } from '../../src/core/operations/sign-in.ts';
 import { encodeHandoff, encodeState } from '../../src/crypto/sign-in-codes.ts';
 import { encodeChallengeId, hashToken } from '../../src/crypto/tokens.ts';
+import { ApiError } from '../../src/engine/errors.ts';
 import type { Clock } from '../../src/ledger/clock.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import { LoginThrottle, type Settle } from '../../src/vault/login-throttle.ts';

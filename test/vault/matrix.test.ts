@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decide, explain } from '../../src/core/decision.ts';
 import { type AgentName, parseAgentName } from '../../src/core/names.ts';
 import { type CredentialPath, parsePath } from '../../src/core/path.ts';
-import { ACTIONS, parsePolicy } from '../../src/core/policy.ts';
-import { PolicyIndex } from '../../src/core/policy-index.ts';
 import { decideCells } from '../../src/vault/matrix.ts';
+import { decide, explain } from '../../src/vault/policies/decision.ts';
+import { ACTIONS, Policy } from '../../src/vault/policies/policy.ts';
+import { PolicyIndex } from '../../src/vault/policies/policy-index.ts';
 
 const agentsOf = (count: number): AgentName[] =>
   Array.from({ length: count }, (_, number) => parseAgentName(`agent-${number}`));
@@ -47,10 +47,12 @@ test('reasons beyond 1 MiB are brief, and every decision is right', async () => 
   for (const [row, agent] of agents.entries()) {
     for (const [column, path] of paths.entries()) {
       const fields = { principal: `agent:${agent}`, resources: [path], actions: ['retrieve', 'use', 'list'] };
-      policies.put({ ...parsePolicy({ ...fields, name: `policy-${row}-${column}` }), createdAt: 0 });
+      policies.put({ ...Policy.parse({ ...fields, name: `policy-${row}-${column}` }), createdAt: 0 });
     }
   }
-  policies.remove(parsePolicy({ name: 'policy-49-99', principal: 'agent:a', resources: ['a'], actions: ['use'] }).name);
+  policies.remove(
+    Policy.parse({ name: 'policy-49-99', principal: 'agent:a', resources: ['a'], actions: ['use'] }).name,
+  );
   const { decisions, cells } = await decideCells(() => policies, agents, paths);
   assert.ok(JSON.stringify(decisions).length < 4 * 1024 * 1024);
   let brief = 0;

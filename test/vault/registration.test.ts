@@ -5,10 +5,10 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:f
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { PolicyName } from '../../src/core/names.ts';
-import { createPolicy } from '../../src/core/operations/policies.ts';
-import { parsePolicy } from '../../src/core/policy.ts';
 import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
 import { deregisterAgent, registerAgent } from '../../src/vault/agents.ts';
+import { createPolicy } from '../../src/vault/policies/endpoints.ts';
+import { Policy } from '../../src/vault/policies/policy.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { toName } from './agents-fixture.ts';
 import { admin, type OpenedVault, openVault, outcomeOf } from './fixture.ts';
@@ -75,8 +75,11 @@ test('committing a key again, or one that was never staged, changes no directory
 
 test('a registration that is rejected because its Idempotency-Key was used before leaves no file', async (t) => {
   const vault = await openVault(t);
-  const policy = parsePolicy({ name: 'p', principal: 'agent:*', resources: ['a'], actions: ['retrieve'] });
-  assert.equal((await vault.ledger.submit(createPolicy(keyed(vault, 'k', 'one'), policy))).name, 'p' as PolicyName);
+  const policy = Policy.parse({ name: 'p', principal: 'agent:*', resources: ['a'], actions: ['retrieve'] });
+  assert.equal(
+    (await vault.ledger.submit(createPolicy.operation(keyed(vault, 'k', 'one'), policy))).name,
+    'p' as PolicyName,
+  );
   assert.equal(await outcomeOf(register(vault, keyed(vault, 'k', 'two'))), 'INVALID_REQUEST');
   assert.deepEqual([namesIn(vault), namesIn(vault, '.pending')], [['.pending'], []]);
 });

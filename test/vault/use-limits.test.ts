@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { AgentName, TokenHash } from '../../src/core/names.ts';
 import type { Context } from '../../src/core/operation.ts';
-import { createPolicy } from '../../src/core/operations/policies.ts';
 import { parsePath } from '../../src/core/path.ts';
-import { type LimitFields, parsePolicy } from '../../src/core/policy.ts';
 import { StoreError } from '../../src/store/errors.ts';
+import { createPolicy } from '../../src/vault/policies/endpoints.ts';
+import { Policy, type PolicyInput } from '../../src/vault/policies/policy.ts';
 import { UseLimits } from '../../src/vault/use-limits.ts';
 import { openVault, readLog, withCommit } from './fixture.ts';
 
@@ -22,7 +22,7 @@ const contextOf = (name: string): Context => ({
   remoteAddr: '192.0.2.1',
 });
 
-async function open(t: TestContext, limits: LimitFields, intervalMs = LONG_MS) {
+async function open(t: TestContext, limits: PolicyInput['limits'], intervalMs = LONG_MS) {
   const state = { now: 0, isFailing: false };
   const vault = await openVault(t, {
     inFront: withCommit(async (_batch, commit) => {
@@ -30,8 +30,8 @@ async function open(t: TestContext, limits: LimitFields, intervalMs = LONG_MS) {
       await commit();
     }),
   });
-  const draft = parsePolicy({ name: 'p', principal: 'agent:*', resources: ['a/*'], actions: ['use'], limits });
-  await vault.ledger.submit(createPolicy(ADMIN, draft));
+  const draft = Policy.parse({ name: 'p', principal: 'agent:*', resources: ['a/*'], actions: ['use'], limits });
+  await vault.ledger.submit(createPolicy.operation(ADMIN, draft));
   const useLimits = new UseLimits(vault.ledger, () => state.now, intervalMs);
   const admit = (name = 'ci') => useLimits.admit(contextOf(name), PATH);
   const reasons = async () =>

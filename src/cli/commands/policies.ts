@@ -1,7 +1,8 @@
 /** The subcommands of `policy`: `list`, `show`, `delete` and `apply` here, the others imported. */
-import { toPolicy } from '../../client/policy-drafts.ts';
+
 import { parsePolicyName } from '../../core/names.ts';
 import { toggle } from '../../flags/flag.ts';
+import { Policy } from '../../vault/policies/policy.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand } from '../command.ts';
 import { applyPlan, makePlan, planLines, planRecord, type Step, stepLines } from '../policy/plan.ts';
 import { readPolicyDirectory } from '../policy/policy-files.ts';
@@ -35,7 +36,7 @@ const apply = defineCommand({
     const { terminal, signal, output } = invocation;
     const files = await readPolicyDirectory(directory, terminal.workingDirectory);
     const { policies } = invocation.connect();
-    const present = (await Array.fromAsync(policies.listAll({ signal }))).map(toPolicy);
+    const present = (await Array.fromAsync(policies.listAll({ signal }))).map((policy) => Policy.fromReply(policy));
     const wanted = files.map(({ draft }) => draft);
     const plan = makePlan(wanted, present, prune);
     const lines = planLines(plan);
@@ -98,7 +99,7 @@ const remove = defineCommand({
     const name = parsePolicyName(given, 'NAME');
     const vault = invocation.connect();
     const describe = async (): Promise<string> => {
-      const plan = makePlan([], [toPolicy(await vault.policies.read(name, { signal }))], true);
+      const plan = makePlan([], [Policy.fromReply(await vault.policies.read(name, { signal }))], true);
       if (output.isForPeople) output.text([...plan.steps.flatMap(stepLines), LEASES_STAY].join('\n'));
       else await output.record(planRecord(plan, false));
       return `Policy ${name} will be deleted.`;

@@ -1,7 +1,8 @@
 /** The commands `policy explain` and `policy test`. */
-import { ACTIONS } from '../../core/policy.ts';
+
 import { text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { ACTIONS } from '../../vault/policies/policy.ts';
 import { defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { readTextInput } from '../input.ts';

@@ -1,33 +1,25 @@
 /** `leasehold policy put`: creates a policy, or replaces one after confirmation. */
-import { toPolicy, toReplacement } from '../../client/policy-drafts.ts';
-import { APPROVAL_FIELDS } from '../../core/approval-rule.ts';
-import { ACTIONS, LIMIT_FIELDS, type PolicyDraft } from '../../core/policy.ts';
-import { type FlagValues, list, parseDuration, text } from '../../flags/flag.ts';
+
+import type { Fields } from '../../engine/field.ts';
+import type { ResourceType } from '../../engine/resource.ts';
+import { type FlagValues, text } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
 import { CONFIRMATION_FLAGS, defineCommand, type Invocation } from '../command.ts';
 import { nullIfMissing } from '../errors.ts';
-import { readFields } from '../policy/fields.ts';
 import { problemsError } from '../policy/file-format.ts';
 import { makePlan, planRecord, stepLines } from '../policy/plan.ts';
 import { readPolicyFile } from '../policy/policy-files.ts';
 import { requireConfirmation } from '../prompt.ts';
+import { readResource } from '../resource/fields.ts';
+import { fieldsFrom, flagOf, flagsOf } from '../resource/flags.ts';
 import { printNotice } from '../terminal.ts';
 
+const POLICY = Policy as unknown as ResourceType<Fields>;
 const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
 
 const FLAGS = {
-  principal: text('agent:NAME', 'whom it applies to: agent:NAME, agent:PREFIX*, agent:*, or operator:NAME and so on'),
-  resource: list('PATTERN', 'paths it grants; separate several with commas'),
-  action: list(ACTIONS.join('|'), 'actions it grants; separate several with commas'),
-  'max-ttl': text('DURATION', 'maximum lease duration, such as 15m, or in seconds (default 300)'),
-  'uses-per-hour': text('NUMBER', 'maximum number of uses of each agent in an hour'),
-  'bytes-per-hour': text('NUMBER', 'maximum number of bytes that each agent may send and receive in an hour'),
-  concurrent: text('NUMBER', 'maximum number of uses of each agent at the same time'),
-  approval: text('use|retrieve', 'the action that an operator must approve'),
-  'approval-each': text('EXTENT', 'what one approval covers: request, endpoint or host'),
-  'approval-scope': text('SCOPE', "how long an approval counts: once, session, '5 uses' or '3600 seconds'"),
-  'approval-quorum': text('NUMBER', 'how many operators must approve (default 1)'),
-  'approval-timeout': text('DURATION', 'how long a request waits for an answer, such as 10m (default 5m)'),
+  ...flagsOf(POLICY),
   file: text('FILE', 'read the whole policy from this TOML, JSON or YAML file; - for standard input'),
   ...CONFIRMATION_FLAGS,
 };
@@ -54,7 +46,7 @@ export const put = defineCommand({
     const draft = await readDraft(invocation, flags, name);
     const { policies } = invocation.connect();
     const present = await nullIfMissing(policies.read(name, { signal }));
-    const plan = makePlan([draft], present === null ? [] : [toPolicy(present)], false);
+    const plan = makePlan([draft], present === null ? [] : [Policy.fromReply(present)], false);
     const [step] = plan.steps;
     if (flags['dry-run']) {
       if (!output.isForPeople) await output.record(planRecord(plan, false));
@@ -69,12 +61,10 @@ export const put = defineCommand({
       for (const line of stepLines(step)) printNotice(terminal, line);
       if (!isSure) await requireConfirmation(invocation, `Replace policy ${name}?`);
     }
-    const body = toReplacement(draft);
+    const body = Policy.toInput(draft);
     // `create` fails if another caller created the policy meanwhile, so it is never replaced without confirmation.
     const isNew = present === null && !isSure;
-    const written = await (isNew
-      ? policies.create({ name, ...body }, { signal })
-      : policies.put(name, body, { signal }));
+    const written = await (isNew ? policies.create(body, { signal }) : policies.put(name, body, { signal }));
     await output.record(written, COLUMNS);
     printNotice(terminal, `${present === null ? 'Created' : 'Replaced'} policy ${name}.`);
     const { actions } = draft;
@@ -87,89 +77,21 @@ export const put = defineCommand({
 const STORE_AND_USE =
   'Note: store and use together amount to retrieve. The agent may write the targets, and send the value to its own host.';
 
-const LIMIT_FLAGS = {
-  uses_per_hour: 'uses-per-hour',
-  bytes_per_hour: 'bytes-per-hour',
-  concurrent: 'concurrent',
-} as const;
-
-const APPROVAL_FLAGS = {
-  for: 'approval',
-  each: 'approval-each',
-  scope: 'approval-scope',
-  quorum: 'approval-quorum',
-  timeout: 'approval-timeout',
-} as const;
-
-const flagsOfFields = (prefix: string, flags: Readonly<Record<string, string>>): [string, string][] =>
-  Object.entries(flags).map(([field, flag]) => [prefix + field, `--${flag}`]);
-
-/** The flags by the fields that messages name. */
-const FLAG_OF: ReadonlyMap<string, string> = new Map([
-  ...flagsOfFields('', {
-    principal: 'principal',
-    resources: 'resource',
-    actions: 'action',
-    max_ttl: 'max-ttl',
-    limits: 'uses-per-hour',
-    approval: 'approval',
-  }),
-  ...flagsOfFields('limits.', LIMIT_FLAGS),
-  ...flagsOfFields('approval.', APPROVAL_FLAGS),
-]);
-
-/** Neither paths nor actions contain commas. */
-const listOf = (given: readonly string[]): string[] => given.flatMap((text) => text.split(','));
-
-function limitsOf(flags: FlagValues<typeof FLAGS>): Readonly<Record<string, number>> | null {
-  const given = LIMIT_FIELDS.flatMap((field) => {
-    const text = flags[LIMIT_FLAGS[field]];
-    // The rule for limits rejects NaN.
-    return text === null ? [] : [[field, /^\d+$/.test(text) ? Number(text) : Number.NaN] as const];
-  });
-  return given.length === 0 ? null : Object.fromEntries(given);
-}
-
-function approvalOf(flags: FlagValues<typeof FLAGS>): Readonly<Record<string, unknown>> | null {
-  const given = APPROVAL_FIELDS.flatMap((field): [string, string | number][] => {
-    const text = flags[APPROVAL_FLAGS[field]];
-    if (text === null) return [];
-    if (field === 'timeout') return [[field, parseDuration(text) ?? Number.NaN]];
-    return [[field, field === 'quorum' ? Number(text) : text]];
-  });
-  return given.length === 0 ? null : Object.fromEntries(given);
-}
-
 /** @throws UsageError */
 async function readDraft(invocation: Invocation, flags: FlagValues<typeof FLAGS>, name: string): Promise<PolicyDraft> {
-  const { file, principal, 'max-ttl': maxTtl } = flags;
-  const limits = limitsOf(flags);
-  const approval = approvalOf(flags);
-  const [resources, actions] = [listOf(flags.resource), listOf(flags.action)];
+  const { file, yes: _yes, 'dry-run': _isDry, ...given } = flags;
+  const fields = fieldsFrom(POLICY, given);
   if (file !== null) {
-    if (
-      principal !== null ||
-      maxTtl !== null ||
-      limits !== null ||
-      approval !== null ||
-      resources.length + actions.length > 0
-    )
+    if (Object.keys(fields).length > 0) {
       throw new UsageError('--file contains the whole policy and cannot be combined with the other flags');
+    }
     return readPolicyFile(invocation, file, name);
   }
-  const fields = {
-    ...(principal === null ? {} : { principal }),
-    ...(resources.length === 0 ? {} : { resources }),
-    ...(actions.length === 0 ? {} : { actions }),
-    ...(maxTtl === null ? {} : { max_ttl: parseDuration(maxTtl) ?? maxTtl }),
-    ...(limits === null ? {} : { limits }),
-    ...(approval === null ? {} : { approval }),
-  };
-  const read = readFields(fields, name);
+  const read = readResource(Policy, fields, name);
   if ('draft' in read) return read.draft;
   const problems = read.problems.map((problem) => {
     const [, field = '', rule = problem] = /^([\w.]+)(?:\[\d+\])?: (.*)$/s.exec(problem) ?? [];
-    return { where: FLAG_OF.get(field) ?? 'NAME', what: rule };
+    return { where: flagOf(POLICY, field) ?? 'NAME', what: rule };
   });
   throw problemsError(problems, 'leasehold policy put --help');
 }

@@ -1,9 +1,9 @@
 /** The subcommands of `target`, and how targets are shown. */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { CredentialTargets, PutTargetsRequest } from '../../client/types.ts';
-import { ApiError } from '../../core/errors.ts';
 import { parsePath } from '../../core/path.ts';
 import { DEFAULT_METHODS, type PlacementFields, parsePlacement, parseTargets } from '../../core/target.ts';
+import { ApiError } from '../../engine/errors.ts';
 import { type FlagValues, list, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-command.ts';

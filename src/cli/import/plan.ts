@@ -7,8 +7,8 @@
 import { recogniseKey } from '../../core/catalogue/catalogue.ts';
 import type { ServiceDefinition } from '../../core/catalogue/definition.ts';
 import { parseValue } from '../../core/credential.ts';
-import { ApiError } from '../../core/errors.ts';
 import { pathViolation } from '../../core/path.ts';
+import { ApiError } from '../../engine/errors.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { type Draft, type ImportSource, Reader, type SkippedItem } from './item.ts';
 

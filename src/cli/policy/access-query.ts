@@ -4,16 +4,22 @@
  */
 
 import type { SimulateRequest, Simulation } from '../../client/types.ts';
-import type { AccessQuery } from '../../core/access-explanation.ts';
-import { decide, explain } from '../../core/decision.ts';
-import { ruleBroken } from '../../core/errors.ts';
 import { parsePrincipalName } from '../../core/names.ts';
+import { nearest } from '../../core/operator-text.ts';
 import { parsePath } from '../../core/path.ts';
-import type { Policy, PolicyDraft } from '../../core/policy.ts';
-import { PolicyIndex } from '../../core/policy-index.ts';
 import { parseMethod } from '../../core/target.ts';
 import { parseUrl } from '../../core/upstream-url.ts';
-import { actionRule } from './fields.ts';
+import { ruleBroken } from '../../engine/errors.ts';
+import type { AccessQuery } from '../../vault/policies/access-explanation.ts';
+import { decide, explain } from '../../vault/policies/decision.ts';
+import { ACTIONS, isAction, type Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
+import { PolicyIndex } from '../../vault/policies/policy-index.ts';
+
+function actionRule(text: string, where: string): string | null {
+  if (isAction(text)) return null;
+  const meant = nearest(text.toLowerCase(), ACTIONS);
+  return `${where}: must be one of ${ACTIONS.join(', ')}${meant === null ? '' : `; did you mean ${meant}?`}`;
+}
 
 type ReadQuestion = { readonly question: AccessQuery } | { readonly problems: readonly string[] };
 

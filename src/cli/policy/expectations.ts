@@ -2,14 +2,14 @@
  * Reads a file of expectations: rows `allow|deny AGENT ACTION PATH [METHOD URL] [ttl SECONDS]`, and comments after `#`.
  */
 import type { Simulation } from '../../client/types.ts';
-import type { AccessQuery } from '../../core/access-explanation.ts';
-import { ruleBroken } from '../../core/errors.ts';
-import { parseTtl, type TtlSeconds } from '../../core/policy.ts';
+import { ruleBroken } from '../../engine/errors.ts';
 import { parseDuration } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { inParallel } from '../../platform/waiting.ts';
+import type { AccessQuery } from '../../vault/policies/access-explanation.ts';
+import { parseTtl, type TtlSeconds } from '../../vault/policies/policy.ts';
+import { DURATION_RULE } from '../resource/fields.ts';
 import { type Ask, readQuestion, requestSuffix } from './access-query.ts';
-import { DURATION_RULE } from './fields.ts';
 import { type Problem, problemsError } from './file-format.ts';
 
 export interface Expectation {

@@ -1,15 +1,14 @@
 /** Explains a decision of the server policy by policy, with the functions that decide. */
 
-import { toPolicy } from '../../client/policy-drafts.ts';
 import type { Policy as PolicyText, Simulation } from '../../client/types.ts';
+import { quoteWord } from '../../platform/shell-command.ts';
 import {
   type AccessQuery,
   type Considered,
   type Explanation as CoreExplanation,
   explainAccess as explain,
-} from '../../core/access-explanation.ts';
-import type { PolicyDraft } from '../../core/policy.ts';
-import { quoteWord } from '../../platform/shell-command.ts';
+} from '../../vault/policies/access-explanation.ts';
+import { Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
 import { toCell } from '../output/cells.ts';
 import { requestSuffix } from './access-query.ts';
 
@@ -23,7 +22,7 @@ export function explainAccess(
   listed: readonly PolicyText[] | null,
   simulation: Simulation,
 ): Explanation {
-  const explanation = explain(question, listed?.map(toPolicy) ?? null, simulation);
+  const explanation = explain(question, listed?.map((policy) => Policy.fromReply(policy)) ?? null, simulation);
   return { ...explanation, grant: explanation.grant === null ? null : putCommand(explanation.grant) };
 }
 

@@ -5,10 +5,9 @@
 
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Policies } from '../../client/policies.ts';
-import { toReplacement } from '../../client/policy-drafts.ts';
 import type { PolicyName } from '../../core/names.ts';
-import type { PolicyDraft } from '../../core/policy.ts';
-import { approvalTexts, compare, directionOf, type FieldChange, limitTexts } from '../../core/policy-comparison.ts';
+import { compare, directionOf, type FieldChange, shownFields } from '../../vault/policies/comparison.ts';
+import { Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
 import { type Printable, toCell } from '../output/cells.ts';
 
 export interface Step {
@@ -86,9 +85,9 @@ export function stepLines(step: Step): string[] {
   const policy = step.after ?? step.before;
   if (policy === null) return [head];
   const { principal, actions, resources, maxTtlSeconds } = policy;
-  const limits = limitTexts(policy);
-  const within = limits.length === 0 ? '' : `, at most ${limits.join(', ')}`;
-  const approval = policy.approval === null ? '' : `, with an approval (${approvalTexts(policy).join(', ')})`;
+  const { limits, approval: rule } = shownFields(policy);
+  const within = Array.isArray(limits) ? `, at most ${limits.join(', ')}` : '';
+  const approval = Array.isArray(rule) ? `, with an approval (${rule.join(', ')})` : '';
   const grants = `${principal} may ${toCell(actions)} ${toCell(resources)} for up to ${maxTtlSeconds} s`;
   return [head, `    ${grants}${within}${approval}`];
 }
@@ -151,7 +150,7 @@ type Writer = Pick<Policies, 'put' | 'delete'>;
 async function applyStep({ name, after }: Step, policies: Writer, signal: AbortSignal): Promise<void> {
   try {
     if (after === null) await policies.delete(name, { signal });
-    else await policies.put(name, toReplacement(after), { signal });
+    else await policies.put(name, Policy.toInput(after), { signal });
   } catch (error) {
     // Another caller has deleted it, or a retried request of ours had succeeded.
     const isDeleted = after === null && error instanceof LeaseholdError && error.code === 'NOT_FOUND';

@@ -5,14 +5,14 @@
 import { isUtf8 } from 'node:buffer';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, extname, join, resolve, sep } from 'node:path';
-import { ruleBroken } from '../../core/errors.ts';
 import { parsePolicyName } from '../../core/names.ts';
 import { nearest } from '../../core/operator-text.ts';
-import type { PolicyDraft } from '../../core/policy.ts';
+import { ruleBroken } from '../../engine/errors.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
 import { decodeUtf8, inputName, readRegularFile, readTextInput } from '../input.ts';
 import type { Question } from '../prompt.ts';
-import { readFields } from './fields.ts';
+import { readResource } from '../resource/fields.ts';
 import { NOTATIONS, type Notation, type Problem, parseNotation, problemsError } from './file-format.ts';
 
 /** Twice the size of the largest valid policy. */
@@ -97,7 +97,7 @@ async function checkText(
     const line = parsed.line === null ? '' : `:${parsed.line}`;
     return { problems: [{ where: `${where}${line}`, what: parsed.problem }] };
   }
-  const read = readFields(parsed.value, name);
+  const read = readResource(Policy, parsed.value, name);
   return 'draft' in read ? read : { problems: read.problems.map((what) => ({ where, what })) };
 }
 

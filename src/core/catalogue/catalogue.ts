@@ -1,5 +1,5 @@
 /** The catalogue: the services that a credential can be stored for by name, and how a user's host completes one. */
-import { invalidRequest } from '../errors.ts';
+import { invalidRequest } from '../../engine/errors.ts';
 import {
   findTarget,
   type Placement,

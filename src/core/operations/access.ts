@@ -1,13 +1,14 @@
 /** Access to credentials: the decision for agents and operators, and the administrator's rule. */
+
+import { decide, denialReason } from '../../vault/policies/decision.ts';
+import type { Action } from '../../vault/policies/policy.ts';
 import type { Agent } from '../agent.ts';
 import type { BatchState } from '../batch-state.ts';
-import { decide, denialReason } from '../decision.ts';
 import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, VIEWER_POLICY } from '../lease.ts';
 import type { PrincipalName } from '../names.ts';
 import { type OperationInput, type Outcome, rejected } from '../operation.ts';
 import { hasRole, type Operator } from '../operator.ts';
 import type { CredentialPath } from '../path.ts';
-import type { Action } from '../policy.ts';
 
 export type Access =
   | { readonly allowed: true; readonly policyName: string; readonly ttlSeconds: number }

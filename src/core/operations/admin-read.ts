@@ -1,9 +1,10 @@
 /**
  * Operations that only the administrator may call. A rejected agent is recorded. SOURCE: docs/decisions.md, "Requests".
  */
+
+import { ApiError } from '../../engine/errors.ts';
 import type { EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';
-import { ApiError } from '../errors.ts';
 import { type Context, type Operation, operation, type Replayable, rejected, succeeded } from '../operation.ts';
 
 interface AdminSpec {

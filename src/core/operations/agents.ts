@@ -1,12 +1,12 @@
 /** Registers, deregisters and reads agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
 
+import { ApiError } from '../../engine/errors.ts';
+import { agentBeyondReach } from '../../vault/policies/reach.ts';
 import { type Agent, actorName } from '../agent.ts';
 import { putRow, removeRow } from '../change.ts';
-import { ApiError } from '../errors.ts';
 import type { ActorName, AgentId, AgentName, PublicKey } from '../names.ts';
 import { operation, rejected, succeeded } from '../operation.ts';
 import { adminOperation, adminRead } from './admin-read.ts';
-import { agentBeyondReach } from './reach.ts';
 
 export interface RegisterRequest {
   /** WHY not an id made by the batch: the file of a generated key is staged under this id before the batch. */

@@ -2,6 +2,10 @@
  * The part of a decision that waits for people: whether a request that policies allow needs an approval, has one, or
  * asks for one. A grant is used in the same batch as the request that it lets pass. SOURCE: docs/approvals.md.
  */
+
+import type { ErrorInfo } from '../../engine/errors.ts';
+import { type ApprovalTerms, type ApprovedAction, combineRules } from '../../vault/policies/approval-rule.ts';
+import type { Policy } from '../../vault/policies/policy.ts';
 import { actorId, actorName } from '../agent.ts';
 import {
   type Approval,
@@ -16,15 +20,12 @@ import {
   ENDED_NOTICE_MS,
   isGrant,
 } from '../approval.ts';
-import { type ApprovalTerms, type ApprovedAction, combineRules } from '../approval-rule.ts';
 import type { EntryDraft } from '../audit.ts';
 import type { ReadSet } from '../batch-state.ts';
 import { type Change, putRow } from '../change.ts';
-import type { ErrorInfo } from '../errors.ts';
 import type { AgentId, CredentialId, PolicyName, TokenHash } from '../names.ts';
 import { type OperationInput, type Outcome, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import type { Policy } from '../policy.ts';
 import { originOf, type Usage, type UseRequest } from '../target.ts';
 
 /** What a caller has prepared after it learned that an approval is needed. */

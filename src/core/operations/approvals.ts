@@ -1,4 +1,6 @@
 /** Answers, withdraws, reads and ends approvals. SOURCE: docs/approvals.md. */
+
+import { decide } from '../../vault/policies/decision.ts';
 import { type Agent, actorId, actorName } from '../agent.ts';
 import {
   type Approval,
@@ -14,7 +16,6 @@ import {
 import { draftEntry, type EntryDraft, type EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';
 import { type Change, putRow } from '../change.ts';
-import { decide } from '../decision.ts';
 import { type ActorName, isOperatorName, type PrincipalName, SERVICE } from '../names.ts';
 import {
   type Context,

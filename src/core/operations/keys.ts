@@ -1,11 +1,12 @@
 /**
  * Key slots and the rotation of keys. Only the administrator may call them; each leaves an entry. SOURCE: docs/keys.md.
  */
+
+import { invalidRequest } from '../../engine/errors.ts';
 import { draftEntry, type EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';
 import type { Change } from '../change.ts';
 import type { Secret } from '../credential.ts';
-import { invalidRequest } from '../errors.ts';
 import type { KeySlot, KeysetEdit, SlotId, SlotName } from '../keyset.ts';
 import { SERVICE } from '../names.ts';
 import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';

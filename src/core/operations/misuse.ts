@@ -3,11 +3,12 @@
  * tells that it has left the program that it was made for, and uses over a policy's limits.
  * SOURCE: docs/decisions.md, "Misuse of tokens".
  */
+
+import type { ErrorInfo } from '../../engine/errors.ts';
 import type { Authentication } from '../agent.ts';
 import { draftEntry } from '../audit.ts';
 import { type BaseUrlRequest, resolveRequest, useFieldsOf } from '../base-url.ts';
 import type { BatchState } from '../batch-state.ts';
-import type { ErrorInfo } from '../errors.ts';
 import type { Lease } from '../lease.ts';
 import type { ActorName, AgentName, PolicyName } from '../names.ts';
 import { type Context, type Operation, succeeded } from '../operation.ts';

@@ -1,9 +1,9 @@
 /** Adds, changes, reads and removes operators. SOURCE: docs/operators.md. */
 
+import { ApiError, invalidRequest } from '../../engine/errors.ts';
 import type { BatchState } from '../batch-state.ts';
 import { putRow, removeRow } from '../change.ts';
 import type { ControlState } from '../control.ts';
-import { ApiError, invalidRequest } from '../errors.ts';
 import type { BulkRevocation } from '../lease.ts';
 import type { AgentId, OperatorName, PublicKey } from '../names.ts';
 import { type OperationInput, type Outcome, operation, rejected, succeeded } from '../operation.ts';

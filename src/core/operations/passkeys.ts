@@ -1,8 +1,8 @@
 /** Registers and removes passkeys of operators. SOURCE: docs/operators.md, "Signing in". */
 
+import { type ErrorInfo, invalidRequest } from '../../engine/errors.ts';
 import { draftEntry } from '../audit.ts';
 import { putRow } from '../change.ts';
-import { type ErrorInfo, invalidRequest } from '../errors.ts';
 import type { AgentId, ChallengeId, OperatorName } from '../names.ts';
 import {
   type Context,

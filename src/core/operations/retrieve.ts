@@ -2,6 +2,8 @@
  * Retrieves a value and issues a lease.
  * SOURCE: docs/api.md, "Credentials" and "Errors"; docs/decisions.md, "Credentials" and "Policies".
  */
+
+import type { TtlSeconds } from '../../vault/policies/policy.ts';
 import { type Credential, type CredentialVersion, isKept, type Secret } from '../credential.ts';
 import type { LeaseId } from '../names.ts';
 import {
@@ -14,7 +16,6 @@ import {
   rejected,
 } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import type { TtlSeconds } from '../policy.ts';
 import { accessDenied, credentialAltered, notFound, retrievalAccess } from './access.ts';
 import { type ApprovalAsk, approvalReads, requireApproval, type Undecided } from './approval-requests.ts';
 import { newLease } from './use-leases.ts';

@@ -2,10 +2,11 @@
  * Uses whose upstream response has not ended: whether they may go on, and how they ended.
  * SOURCE: docs/decisions.md, "Brokered use".
  */
+
+import { ApiError } from '../../engine/errors.ts';
 import { type Authentication, identify } from '../agent.ts';
 import type { ApprovalId } from '../approval.ts';
 import { draftEntry, type UseFields } from '../audit.ts';
-import { ApiError } from '../errors.ts';
 import { statusOf } from '../lease.ts';
 import type { LeaseId } from '../names.ts';
 import { type Context, callerReads, type Operation, succeeded } from '../operation.ts';

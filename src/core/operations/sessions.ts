@@ -3,10 +3,11 @@
  * SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions".
  */
 
+import { ApiError } from '../../engine/errors.ts';
+import { principalOf } from '../../vault/policies/policy.ts';
 import { type Agent, hasKey, type Session, type SessionCaller } from '../agent.ts';
 import { draftEntry } from '../audit.ts';
 import { putRow, removeRow } from '../change.ts';
-import { ApiError } from '../errors.ts';
 import {
   ADMIN,
   type AgentId,
@@ -18,7 +19,6 @@ import {
 } from '../names.ts';
 import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
 import type { Operator, Role } from '../operator.ts';
-import { principalOf } from '../policy.ts';
 
 export const CHALLENGE_LIFE_MS = 60_000;
 export const SESSION_LIFE_MS = 3_600_000;

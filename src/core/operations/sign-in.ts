@@ -3,11 +3,11 @@
  * SOURCE: docs/operators.md, "Signing in"; docs/decisions.md, "Agents and sessions".
  */
 
+import { ApiError, invalidRequest } from '../../engine/errors.ts';
 import { identifySession } from '../agent.ts';
 import { draftEntry, type EntryDraft } from '../audit.ts';
 import type { BatchState, ReadSet } from '../batch-state.ts';
 import { putRow } from '../change.ts';
-import { ApiError, invalidRequest } from '../errors.ts';
 import type { AgentId, ChallengeId, TokenHash } from '../names.ts';
 import { type Context, type Operation, type Outcome, rejected, succeeded } from '../operation.ts';
 import type { IdentityClaims, Operator, PasskeyId } from '../operator.ts';

@@ -2,6 +2,8 @@
  * Use leases, which work only through the vault. One with a token may be used instead of the agent's session, for one
  * credential. SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
  */
+
+import type { TtlSeconds } from '../../vault/policies/policy.ts';
 import { actorId, actorName } from '../agent.ts';
 import type { Credential } from '../credential.ts';
 import type { Lease } from '../lease.ts';
@@ -16,7 +18,6 @@ import {
   succeeded,
 } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import type { TtlSeconds } from '../policy.ts';
 import { access, accessDenied, notFound } from './access.ts';
 
 export interface UseLeaseRequest {

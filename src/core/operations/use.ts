@@ -3,6 +3,8 @@
  * result has the same entry id and follows when the response has ended.
  * SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
  */
+
+import type { TtlSeconds } from '../../vault/policies/policy.ts';
 import { actorName } from '../agent.ts';
 import type { ApprovalId } from '../approval.ts';
 import { type BaseUrlRequest, resolveRequest, useFieldsOf } from '../base-url.ts';
@@ -12,7 +14,6 @@ import type { Lease } from '../lease.ts';
 import type { ActorName, EntryId, LeaseId } from '../names.ts';
 import { type Context, type Operation, type OperationInput, type Outcome, operation, rejected } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import type { TtlSeconds } from '../policy.ts';
 import type { Placement, Target, UseRequest } from '../target.ts';
 import { canRedact, decideTarget, type TargetDecision } from '../use-decision.ts';
 import { access, accessDenied } from './access.ts';

@@ -7,11 +7,12 @@ import { Agent, RegisteredAgent, RotatedAgent } from '../../api/responses.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseAgentName } from '../../core/names.ts';
 import { listAgents, readAgent } from '../../core/operations/agents.ts';
+import { toTimestamp } from '../../engine/field.ts';
 import { deregisterAgent, registerAgent, rotateAgent } from '../../vault/agents.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
 import { adminRoute, type Route } from '../route.ts';
-import { toAgentResponse, toTimestamp } from '../serialize.ts';
+import { toAgentResponse } from '../serialize.ts';
 
 const DEFAULT_GRACE_SECONDS = 300;
 

@@ -1,4 +1,5 @@
 /** Rows of the route table: the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
+
 import { type Static, Type } from 'typebox';
 import {
   AuditEntry,
@@ -15,10 +16,11 @@ import {
 import { PositiveInteger } from '../../api/fields.ts';
 import { Health, Rollback } from '../../api/responses.ts';
 import { headWords } from '../../core/audit.ts';
-import { invalidRequest } from '../../core/errors.ts';
 import { parseActorName } from '../../core/names.ts';
 import { verifyAudit } from '../../core/operations/admin-read.ts';
 import { parseTimestamp } from '../../core/timestamp.ts';
+import { invalidRequest } from '../../engine/errors.ts';
+import { toTimestamp } from '../../engine/field.ts';
 import {
   authorizeVerification,
   type EntryBounds,
@@ -30,7 +32,7 @@ import {
 import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/receipts.ts';
 import { streamList, toNdjson, toPage } from '../lists.ts';
 import { adminRoute, type Route } from '../route.ts';
-import { toCheckpointResponse, toProgressResponse, toTimestamp, toVerificationResponse } from '../serialize.ts';
+import { toCheckpointResponse, toProgressResponse, toVerificationResponse } from '../serialize.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+ \d+ [A-Za-z0-9+/=-]+ [A-Za-z0-9+/=.-]+$/;
 

@@ -6,20 +6,21 @@ import { ListCredentialsQuery, RetrieveQuery, StoreRequest } from '../../api/req
 import { CredentialMetadata, ListedCredential, RetrieveResponse, StoredCredential } from '../../api/responses.ts';
 import { parseDescription } from '../../core/agent.ts';
 import { parseValue } from '../../core/credential.ts';
-import { invalidRequest } from '../../core/errors.ts';
 import { parseCredentialType } from '../../core/names.ts';
 import { remove } from '../../core/operations/credentials.ts';
 import { parsePath } from '../../core/path.ts';
-import { parseTtl } from '../../core/policy.ts';
+import { invalidRequest } from '../../engine/errors.ts';
+import { toTimestamp } from '../../engine/field.ts';
 import {
   listCredentials,
   readCredentialMetadata,
   retrieveCredential,
   storeCredential,
 } from '../../vault/credentials.ts';
+import { parseTtl } from '../../vault/policies/policy.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
-import { toCredentialResponse, toMetadataResponse, toTimestamp } from '../serialize.ts';
+import { toCredentialResponse, toMetadataResponse } from '../serialize.ts';
 
 export const credentialRoutes: readonly Route[] = [
   route({

@@ -10,12 +10,13 @@ import { type OperatorName as Name, parseOperatorName } from '../../core/names.t
 import { listOperators, readOperator, removeOperator, replaceOperator } from '../../core/operations/operators.ts';
 import { removePasskey } from '../../core/operations/passkeys.ts';
 import { parsePasskeyId, parseRoles } from '../../core/operator.ts';
+import { toTimestamp } from '../../engine/field.ts';
 import { addOperator, rotateOperatorKey, toIdentity } from '../../vault/operators.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { invite } from '../../vault/passkeys.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
 import { adminRoute, type Route } from '../route.ts';
-import { toOperatorResponse, toTimestamp } from '../serialize.ts';
+import { toOperatorResponse } from '../serialize.ts';
 
 const params = { name: OperatorName };
 const nameIn = (values: Readonly<Record<string, string>>): Name => parseOperatorName(values['name'] ?? '');

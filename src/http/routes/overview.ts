@@ -19,8 +19,8 @@ import {
   Tree,
   TreeQuery,
 } from '../../api/overview.ts';
-import { invalidRequest } from '../../core/errors.ts';
 import { parsePath } from '../../core/path.ts';
+import { invalidRequest } from '../../engine/errors.ts';
 import { readAttention } from '../../vault/attention.ts';
 import { readMatrix } from '../../vault/matrix.ts';
 import { listNodes, readActivity } from '../../vault/nodes.ts';

@@ -1,32 +1,16 @@
 /** Rows of the route table: policies and simulation. SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies". */
-
-import { Type } from 'typebox';
-import { PolicyName } from '../../api/fields.ts';
-import { PageQuery, PolicyReplacement, PolicyRequest, SimulateRequest } from '../../api/requests.ts';
-import { Policy, Simulation } from '../../api/responses.ts';
-import type { PolicyReplacement as PolicyFields, SimulateRequest as SimulateRequestBody } from '../../api/types.ts';
-import { invalidRequest } from '../../core/errors.ts';
-import { parsePolicyName, parsePrincipalName } from '../../core/names.ts';
-import {
-  createPolicy,
-  deletePolicy,
-  listPolicies,
-  readPolicy,
-  replacePolicy,
-  simulate,
-} from '../../core/operations/policies.ts';
+import { SimulateRequest } from '../../api/requests.ts';
+import { Simulation } from '../../api/responses.ts';
+import type { SimulateRequest as SimulateRequestBody } from '../../api/types.ts';
+import { parsePrincipalName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
-import { type PolicyDraft, parsePolicy } from '../../core/policy.ts';
 import { parseMethod, type UseRequest } from '../../core/target.ts';
 import { parseUrl } from '../../core/upstream-url.ts';
-import { sliceListing } from '../../vault/paging.ts';
-import { streamList, toOptionalPage } from '../lists.ts';
-import { adminRoute, type Route, route } from '../route.ts';
-import { toPolicyResponse } from '../serialize.ts';
-
-function toDraft(name: string, { max_ttl: maxTtlSeconds, ...fields }: PolicyFields): PolicyDraft {
-  return parsePolicy({ ...fields, name, maxTtlSeconds });
-}
+import { invalidRequest } from '../../engine/errors.ts';
+import { createPolicy, deletePolicy, listPolicies, readPolicy, replacePolicy } from '../../vault/policies/endpoints.ts';
+import { simulate } from '../../vault/policies/simulate.ts';
+import { toRoute } from '../endpoint-routes.ts';
+import { type Route, route } from '../route.ts';
 
 /** @throws INVALID_REQUEST */
 function toUseRequest({ action, request }: SimulateRequestBody): UseRequest | null {
@@ -36,34 +20,8 @@ function toUseRequest({ action, request }: SimulateRequestBody): UseRequest | nu
 }
 
 export const policyRoutes: readonly Route[] = [
-  adminRoute({
-    id: 'listPolicies',
-    method: 'GET',
-    path: '/api/v1/policies',
-    summary: 'List policies.',
-    adminEvent: 'policy.list',
-    query: PageQuery,
-    data: Type.Array(Policy),
-    meta: 'paged',
-    async handle({ vault, context, query }) {
-      const policies = await vault.ledger.submit(listPolicies(context));
-      return streamList(sliceListing(policies, toOptionalPage(query)), toPolicyResponse);
-    },
-  }),
-  adminRoute({
-    id: 'createPolicy',
-    method: 'POST',
-    path: '/api/v1/policies',
-    summary: 'Create a policy.',
-    adminEvent: 'policy.create',
-    status: 201,
-    body: PolicyRequest,
-    data: Policy,
-    acceptsIdempotencyKey: true,
-    async handle({ vault, context, body }) {
-      return { data: toPolicyResponse(await vault.ledger.submit(createPolicy(context, toDraft(body.name, body)))) };
-    },
-  }),
+  toRoute(listPolicies),
+  toRoute(createPolicy),
   route({
     id: 'simulateAccess',
     method: 'POST',
@@ -83,48 +41,7 @@ export const policyRoutes: readonly Route[] = [
       return { data: { allowed, policy_name: policyName, lease_ttl: leaseTtlSeconds, reason } };
     },
   }),
-  adminRoute({
-    id: 'readPolicy',
-    method: 'GET',
-    path: '/api/v1/policies/{name}',
-    summary: 'Read a policy.',
-    params: { name: PolicyName },
-    adminEvent: 'policy.read',
-    data: Policy,
-    represent: toPolicyResponse,
-    async handle({ vault, context, params }) {
-      const name = parsePolicyName(params['name'] ?? '');
-      return { data: toPolicyResponse(await vault.ledger.submit(readPolicy(context, name))) };
-    },
-  }),
-  adminRoute({
-    id: 'replacePolicy',
-    method: 'PUT',
-    path: '/api/v1/policies/{name}',
-    summary: 'Create or replace a policy.',
-    params: { name: PolicyName },
-    adminEvent: 'policy.replace',
-    body: PolicyReplacement,
-    data: Policy,
-    represent: toPolicyResponse,
-    async handle({ vault, context, params, body }) {
-      const name = params['name'] ?? '';
-      if (body.name !== undefined && body.name !== name)
-        throw invalidRequest('name', 'must equal the name in the path');
-      return { data: toPolicyResponse(await vault.ledger.submit(replacePolicy(context, toDraft(name, body)))) };
-    },
-  }),
-  adminRoute({
-    id: 'deletePolicy',
-    method: 'DELETE',
-    path: '/api/v1/policies/{name}',
-    summary: 'Delete a policy. It grants nothing from its audit entry on.',
-    params: { name: PolicyName },
-    adminEvent: 'policy.delete',
-    represent: toPolicyResponse,
-    async handle({ vault, context, params }) {
-      await vault.ledger.submit(deletePolicy(context, parsePolicyName(params['name'] ?? '')));
-      return null;
-    },
-  }),
+  toRoute(readPolicy),
+  toRoute(replacePolicy),
+  toRoute(deletePolicy),
 ];

@@ -2,14 +2,16 @@
  * Rows of the route table: challenges, logins, sessions. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents
  * and sessions".
  */
+
 import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
 import { Challenge, CurrentSession, Session } from '../../api/responses.ts';
 import { parseChallengeId, parsePrincipalName } from '../../core/names.ts';
 import { endSession, readBrowserSession, readSession, renewSession } from '../../core/operations/sessions.ts';
+import { toTimestamp } from '../../engine/field.ts';
 import { withBudget } from '../../vault/agent-budgets.ts';
 import { issueChallenge, login, parseSignature } from '../../vault/sessions.ts';
 import { publicRoute, type Route, route } from '../route.ts';
-import { toCurrentSessionResponse, toSessionResponse, toTimestamp } from '../serialize.ts';
+import { toCurrentSessionResponse, toSessionResponse } from '../serialize.ts';
 
 export const sessionRoutes: readonly Route[] = [
   publicRoute({

@@ -16,11 +16,12 @@ import {
 } from '../../api/sign-in.ts';
 import type { BrowserSession as BrowserSessionResponse } from '../../api/types.ts';
 import type { Secret } from '../../core/credential.ts';
-import { ApiError } from '../../core/errors.ts';
 import { ADMIN, parseChallengeId } from '../../core/names.ts';
 import { type CurrentSession, readBrowserSession } from '../../core/operations/sessions.ts';
 import { parseSignInCode } from '../../core/operations/sign-in.ts';
 import { parseLabel } from '../../core/operator.ts';
+import { ApiError } from '../../engine/errors.ts';
+import { toTimestamp } from '../../engine/field.ts';
 import {
   type Registrar,
   registerPasskey,
@@ -33,7 +34,7 @@ import { issueHandoff, redeemHandoff, requestIdentity, signInWithIdentity } from
 import type { Vault } from '../../vault/vault.ts';
 import type { BrowserPage } from '../browser-session.ts';
 import { adminRoute, type PublicCall, publicRoute, type Reply, type Route } from '../route.ts';
-import { toPasskeyResponse, toTimestamp } from '../serialize.ts';
+import { toPasskeyResponse } from '../serialize.ts';
 
 /** Where the provider returns to. @throws INVALID_REQUEST where another program could have the address */
 const callbackOf = (browser: BrowserPage): string => `${browser.requirePasskeyOrigin().origin}/console/callback`;

@@ -6,16 +6,16 @@ import { UseResponse } from '../../api/responses.ts';
 import type { UseBody, UseResponse as UseReply } from '../../api/types.ts';
 import type { HeaderPairs } from '../../broker/protocol.ts';
 import { parseUseRequest } from '../../core/base-url.ts';
-import { ApiError, invalidRequest } from '../../core/errors.ts';
 import type { Context } from '../../core/operation.ts';
 import { parsePath } from '../../core/path.ts';
-import { parseTtl } from '../../core/policy.ts';
 import { parseMethod } from '../../core/target.ts';
 import { findTokens } from '../../core/token-form.ts';
 import { parseHeaders, parsePurpose } from '../../core/upstream-url.ts';
+import { ApiError, invalidRequest } from '../../engine/errors.ts';
 import { startUse } from '../../vault/credentials.ts';
 import type { UseCall } from '../../vault/held-requests.ts';
 import { checkForwarded } from '../../vault/misuse.ts';
+import { parseTtl } from '../../vault/policies/policy.ts';
 import type { Vault } from '../../vault/vault.ts';
 import { type Route, route } from '../route.ts';
 

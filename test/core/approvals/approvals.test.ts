@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { ApprovalId } from '../../../src/core/approval.ts';
-import { combineRules, parseApprovalRule } from '../../../src/core/approval-rule.ts';
 import { putRow, removeRow } from '../../../src/core/change.ts';
 import type { AgentId, OperatorName } from '../../../src/core/names.ts';
 import type { Role } from '../../../src/core/operator.ts';
-import { parsePolicy } from '../../../src/core/policy.ts';
+import { combineRules } from '../../../src/vault/policies/approval-rule.ts';
+import { Policy, type PolicyInput } from '../../../src/vault/policies/policy.ts';
 import { runs } from '../../kit/property.ts';
 import { Model, type ModelTerms } from './model.ts';
 import { AGENTS, type Asked, agentContext, OPERATORS, operatorContext, operatorOf, World } from './world.ts';
@@ -288,8 +288,8 @@ test('a demoted or removed operator does not answer', () => {
 });
 
 test('of several rules the strictest counts, field by field', () => {
-  const policy = (name: string, approval: Parameters<typeof parsePolicy>[0]['approval']) => ({
-    ...parsePolicy({ name, principal: 'agent:a', resources: ['*'], actions: ['use', 'retrieve'], approval }),
+  const policy = (name: string, approval: PolicyInput['approval']) => ({
+    ...Policy.parse({ name, principal: 'agent:a', resources: ['*'], actions: ['use', 'retrieve'], approval }),
     createdAt: 0,
   });
   const a = policy('a', { for: 'use', each: 'host', scope: '400 seconds', timeout: 60 });
@@ -323,17 +323,13 @@ test('a rule names its field where it is not valid', () => {
     ['approval.timeout', { for: 'use', timeout: 86_401 }],
     ['approval.timeout', { for: 'use', timeout: 1.5 }],
   ];
+  const parse = (actions: string[], approval: object) =>
+    Policy.parse({ name: 'p', principal: 'agent:a', resources: ['*'], actions, approval });
   for (const [field, fields] of bad) {
-    assert.throws(
-      () => parseApprovalRule(fields as never, ['use', 'list']),
-      new RegExp(`^ApiError: ${field}: must be`),
-    );
+    assert.throws(() => parse(['use', 'list'], fields), new RegExp(`^ApiError: ${field}: must be`));
   }
   for (const fields of [{ scope: 'session' }, { scope: '2 uses' }, { each: 'host' }]) {
-    assert.throws(
-      () => parseApprovalRule({ for: 'retrieve', ...fields }, ['retrieve']),
-      /must be left out for retrieve/,
-    );
+    assert.throws(() => parse(['retrieve'], { for: 'retrieve', ...fields }), /must be left out for retrieve/);
   }
 });
 

@@ -1,7 +1,6 @@
 /** A vault with two agents and three operators, whose decisions about approvals run without a database. */
 import type { Agent, Authentication } from '../../../src/core/agent.ts';
 import { type Approval, type ApprovalId, type ApprovalKey, coveredParts } from '../../../src/core/approval.ts';
-import type { ApprovalFields } from '../../../src/core/approval-rule.ts';
 import { BatchState, LoadedRows } from '../../../src/core/batch-state.ts';
 import { ControlState } from '../../../src/core/control.ts';
 import { type Credential, Secret } from '../../../src/core/credential.ts';
@@ -13,9 +12,9 @@ import { putTargets } from '../../../src/core/operations/targets.ts';
 import { type StartedUse, startUse } from '../../../src/core/operations/use.ts';
 import type { Operator, Role } from '../../../src/core/operator.ts';
 import { parsePath } from '../../../src/core/path.ts';
-import { parsePolicy } from '../../../src/core/policy.ts';
 import { parseMethod, parseTargets } from '../../../src/core/target.ts';
 import { parseUrl } from '../../../src/core/upstream-url.ts';
+import { Policy, type PolicyInput } from '../../../src/vault/policies/policy.ts';
 
 const START = Date.UTC(2026, 0, 1);
 const PATH = parsePath('openai/key');
@@ -97,12 +96,18 @@ export class World {
     return outcome;
   }
 
-  policy(name: string, approval: ApprovalFields | undefined, maxTtlSeconds = 300): void {
-    const fields = { principal: 'agent:*', resources: ['openai/*'], actions: ['use'], maxTtlSeconds, approval };
+  policy(name: string, approval: PolicyInput['approval'], maxTtlSeconds = 300): void {
+    const fields = {
+      principal: 'agent:*',
+      resources: ['openai/*'],
+      actions: ['use'],
+      max_ttl: maxTtlSeconds,
+      approval,
+    };
     this.state.apply({
       kind: 'put' as const,
       resource: 'policy',
-      row: { ...parsePolicy({ name, ...fields }), createdAt: 0 },
+      row: { ...Policy.parse({ name, ...fields }), createdAt: 0 },
     });
   }
 

@@ -6,9 +6,9 @@ import { type Credential, Secret } from '../../../src/core/credential.ts';
 import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '../../../src/core/lease.ts';
 import type { Outcome } from '../../../src/core/operation.ts';
 import type { Metadata } from '../../../src/core/operations/credentials.ts';
-import type { Simulated } from '../../../src/core/operations/policies.ts';
 import type { RetrievalResult } from '../../../src/core/operations/retrieve.ts';
 import type { PathRange } from '../../../src/core/pattern.ts';
+import type { Simulated } from '../../../src/vault/policies/simulate.ts';
 import type { Shelf } from './shelf.ts';
 import type { Ask, World } from './world.ts';
 

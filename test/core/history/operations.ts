@@ -8,12 +8,13 @@ import { deregisterAgent, registerAgent } from '../../../src/core/operations/age
 import * as credentials from '../../../src/core/operations/credentials.ts';
 import * as leases from '../../../src/core/operations/leases.ts';
 import { serviceEvent } from '../../../src/core/operations/lifecycle.ts';
-import * as policies from '../../../src/core/operations/policies.ts';
 import { retrieve } from '../../../src/core/operations/retrieve.ts';
 import * as sessions from '../../../src/core/operations/sessions.ts';
 import { parsePath } from '../../../src/core/path.ts';
-import { parsePolicy, parseTtl } from '../../../src/core/policy.ts';
-import { OWN } from './commands.ts';
+import * as policies from '../../../src/vault/policies/endpoints.ts';
+import { Policy, type PolicyDraft, parseTtl } from '../../../src/vault/policies/policy.ts';
+import { simulate } from '../../../src/vault/policies/simulate.ts';
+import { OWN, type PolicyFields } from './commands.ts';
 import type { Ask } from './world.ts';
 
 /** Every stored value is unique. */
@@ -24,6 +25,10 @@ const keyOf = (id: string): PublicKey => `key of ${id}` as PublicKey;
 function holderOf(ask: Ask, agent: string | null): string | null {
   if (agent !== OWN) return agent;
   return ask.authentication.kind === 'session' ? ask.authentication.agentName : 'admin';
+}
+
+function toDraft({ maxTtlSeconds, ...policy }: PolicyFields): PolicyDraft {
+  return Policy.parse({ ...policy, max_ttl: maxTtlSeconds });
 }
 
 export function toOperation(ask: Ask): Operation<unknown> {
@@ -51,19 +56,19 @@ export function toOperation(ask: Ask): Operation<unknown> {
     case 'list':
       return credentials.list(context);
     case 'createPolicy':
-      return policies.createPolicy(context, parsePolicy(command.policy));
+      return policies.createPolicy.operation(context, toDraft(command.policy));
     case 'replacePolicy':
-      return policies.replacePolicy(context, parsePolicy(command.policy));
+      return policies.replacePolicy.operation(context, toDraft(command.policy));
     case 'deletePolicy':
-      return policies.deletePolicy(context, parsePolicyName(command.name));
+      return policies.deletePolicy.operation(context, parsePolicyName(command.name));
     case 'readPolicy':
-      return policies.readPolicy(context, parsePolicyName(command.name));
+      return policies.readPolicy.operation(context, parsePolicyName(command.name));
     case 'readAudit':
       return listAudit(context);
     case 'simulate': {
       const { action } = command;
       const question = { agent: parseAgentName(command.agent), path: parsePath(command.path), action, request: null };
-      return policies.simulate(context, question);
+      return simulate(context, question);
     }
     case 'register': {
       const { description } = command;

@@ -1,16 +1,19 @@
 /** The simulator's question from the URL, checked by the parsers of the server, and its answer. */
 
 import type { Tagged } from '../../../../src/client/leasehold.ts';
-import { toPolicy } from '../../../../src/client/policy-drafts.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
-import { type AccessQuery, type Explanation, explainAccess } from '../../../../src/core/access-explanation.ts';
-import { type ApprovalTerms, combineRules } from '../../../../src/core/approval-rule.ts';
-import { ruleBroken } from '../../../../src/core/errors.ts';
 import { isOperatorName, type PrincipalName, parsePrincipalName } from '../../../../src/core/names.ts';
 import { parsePath } from '../../../../src/core/path.ts';
-import { isAction, type Policy } from '../../../../src/core/policy.ts';
 import { parseMethod } from '../../../../src/core/target.ts';
 import { parseUrl } from '../../../../src/core/upstream-url.ts';
+import { ruleBroken } from '../../../../src/engine/errors.ts';
+import {
+  type AccessQuery,
+  type Explanation,
+  explainAccess,
+} from '../../../../src/vault/policies/access-explanation.ts';
+import { type ApprovalTerms, combineRules } from '../../../../src/vault/policies/approval-rule.ts';
+import { isAction, Policy } from '../../../../src/vault/policies/policy.ts';
 import { client } from '../../session/console-client.ts';
 import { readTargets } from '../credentials/credential-queries.ts';
 
@@ -109,7 +112,7 @@ async function readPolicies(signal: AbortSignal): Promise<readonly Policy[] | nu
   for (;;) {
     const { data, meta } = await client.policies.list({ offset: policies.length, limit: PAGE_ROWS }, { signal });
     if (meta.total > MAX_EXPLAINED) return null;
-    policies.push(...data.map(toPolicy));
+    policies.push(...data.map((policy) => Policy.fromReply(policy)));
     if (data.length < PAGE_ROWS) return policies;
   }
 }

@@ -2,10 +2,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useSearchParams } from 'wouter';
-import { toPolicy } from '../../../../src/client/policy-drafts.ts';
-import type { Policy, Policy as PolicyText } from '../../../../src/client/types.ts';
-import type { PolicyDraft } from '../../../../src/core/policy.ts';
-import { approvalTexts, limitTexts } from '../../../../src/core/policy-comparison.ts';
+import type { Policy as PolicyText } from '../../../../src/client/types.ts';
+import { shownFields } from '../../../../src/vault/policies/comparison.ts';
+import { Policy, type PolicyDraft } from '../../../../src/vault/policies/policy.ts';
 import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
 import { isConflict } from '../../components/edit-conflict.tsx';
@@ -24,14 +23,17 @@ import { PolicyEditor } from './policy-editor.tsx';
 import { durationText, sentenceOf } from './policy-sentence.ts';
 import { forgetDecisions } from './save-policy.ts';
 
+const shownIn = (policy: PolicyText, field: 'limits' | 'approval'): string =>
+  [shownFields(Policy.fromReply(policy))[field] ?? []].flat().join(', ');
+
 const COLUMNS: readonly TableColumn<PolicyText>[] = [
   { title: 'Name', width: 'minmax(9rem, 1fr)', cell: ({ name }) => name },
   { title: 'Principal', width: 'minmax(9rem, 1fr)', cell: ({ principal }) => principal },
   { title: 'Actions', width: 'minmax(7rem, 1fr)', cell: ({ actions }) => actions.join(', ') },
   { title: 'Resources', width: 'minmax(9rem, 2fr)', cell: ({ resources }) => resources.join(', ') },
   { title: 'Longest lease', width: '7rem', cell: ({ max_ttl }) => durationText(max_ttl) },
-  { title: 'Limits', width: 'minmax(6rem, 1fr)', cell: (policy) => limitTexts(toPolicy(policy)).join(', ') },
-  { title: 'Approval', width: 'minmax(6rem, 1fr)', cell: (policy) => approvalTexts(toPolicy(policy)).join(', ') },
+  { title: 'Limits', width: 'minmax(6rem, 1fr)', cell: (policy) => shownIn(policy, 'limits') },
+  { title: 'Approval', width: 'minmax(6rem, 1fr)', cell: (policy) => shownIn(policy, 'approval') },
   { title: 'Created', width: '11rem', cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 const FIELDS: readonly FilterField[] = [{ name: 'q', label: 'Find', placeholder: 'name, agent or path' }];
@@ -129,7 +131,7 @@ function PolicyPanel({ name, isEditor, onClose }: PanelProps) {
     queryFn: ({ signal }) => client.policies.readTagged(name, { signal }),
   });
   const text = data?.data;
-  const policy: PolicyDraft | null = text === undefined ? null : toPolicy(text);
+  const policy: PolicyDraft | null = text === undefined ? null : Policy.fromReply(text);
   const remove = async (): Promise<void> => {
     try {
       await client.policies.delete(name, data === undefined ? {} : { ifMatch: data.tag });
@@ -155,8 +157,8 @@ function PolicyPanel({ name, isEditor, onClose }: PanelProps) {
               ['Actions', text.actions.join(', ')],
               ['Resources', <List key="resources" texts={text.resources} />],
               ['Longest lease', durationText(text.max_ttl)],
-              ['Limits', limitTexts(policy).join(', ') || null],
-              ['Approval', approvalTexts(policy).join(', ') || null],
+              ['Limits', shownIn(text, 'limits') || null],
+              ['Approval', shownIn(text, 'approval') || null],
               ['Created', <Time key="created" at={text.created_at} />],
             ]}
           />
@@ -209,13 +211,13 @@ const PAGE_ROWS = 1000;
 const MAX_FILTERED = 10_000;
 
 interface Filtered {
-  readonly policies: readonly Policy[];
+  readonly policies: readonly PolicyText[];
   /** Whether more exist than were read. */
   readonly isCut: boolean;
 }
 
 async function readAll(signal: AbortSignal): Promise<Filtered> {
-  const policies: Policy[] = [];
+  const policies: PolicyText[] = [];
   for (;;) {
     const { data } = await client.policies.list({ offset: policies.length, limit: PAGE_ROWS }, { signal });
     policies.push(...data);
@@ -225,13 +227,13 @@ async function readAll(signal: AbortSignal): Promise<Filtered> {
 }
 
 interface PolicyRows {
-  readonly rows: PagedRows<Policy>;
+  readonly rows: PagedRows<PolicyText>;
   readonly isCut: boolean;
 }
 
 /** `text`: undefined for all. */
 function usePolicyRows(text: string | undefined): PolicyRows {
-  const all = usePagedRows<Policy>({
+  const all = usePagedRows<PolicyText>({
     queryKey: ['policies', 'pages'],
     read: (page, signal) => client.policies.list(page, { signal }),
   });

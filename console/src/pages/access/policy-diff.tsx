@@ -1,6 +1,7 @@
 /** What a change of a policy changes, field by field, and where it grants more than before. */
-import type { PolicyDraft } from '../../../../src/core/policy.ts';
-import { approvalTexts, compare, type FieldChange, limitTexts } from '../../../../src/core/policy-comparison.ts';
+
+import { compare, type FieldChange, shownFields } from '../../../../src/vault/policies/comparison.ts';
+import type { PolicyDraft } from '../../../../src/vault/policies/policy.ts';
 import { Badge } from '../../components/badge.tsx';
 
 interface Props {
@@ -9,23 +10,14 @@ interface Props {
   readonly after: PolicyDraft;
 }
 
-/** Fields of the interface whose names are not words. */
+/** Names of fields that are not words. */
 const LABELS: Readonly<Record<string, string>> = { max_ttl: 'longest lease, in seconds' };
 
 const toTexts = (value: FieldChange['from']): readonly string[] => [value].flat().map(String);
 
 /** A new policy grants more by every field. */
 function fieldsOf(draft: PolicyDraft): readonly FieldChange[] {
-  const { principal, resources, actions, maxTtlSeconds } = draft;
-  const fields = [
-    { field: 'principal', to: principal },
-    { field: 'actions', to: actions },
-    { field: 'resources', to: resources },
-    { field: 'max_ttl', to: maxTtlSeconds },
-    { field: 'limits', to: limitTexts(draft) },
-    { field: 'approval', to: approvalTexts(draft) },
-  ] as const;
-  return fields.filter(({ to }) => toTexts(to).length > 0).map((each) => ({ ...each, from: [], widens: false }));
+  return Object.entries(shownFields(draft)).map(([field, to]) => ({ field, from: [], to, widens: false }));
 }
 
 export function PolicyDiff({ before, after }: Props) {

@@ -1,6 +1,6 @@
 /** What a policy grants, as a sentence. */
-import type { ApprovalTerms } from '../../../../src/core/approval-rule.ts';
-import type { PolicyDraft, PolicyLimits } from '../../../../src/core/policy.ts';
+import type { ApprovalTerms } from '../../../../src/vault/policies/approval-rule.ts';
+import type { PolicyDraft, PolicyLimits } from '../../../../src/vault/policies/policy.ts';
 
 const UNITS = [
   [86_400, 'day'],

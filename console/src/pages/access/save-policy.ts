@@ -2,17 +2,16 @@
  * Writes policies, each only on top of the state that the operator saw, and forgets every decision that was read.
  */
 import type { Tagged } from '../../../../src/client/leasehold.ts';
-import { toReplacement } from '../../../../src/client/policy-drafts.ts';
 import type { Policy as PolicyText } from '../../../../src/client/types.ts';
-import type { PolicyDraft } from '../../../../src/core/policy.ts';
+import { Policy, type PolicyDraft } from '../../../../src/vault/policies/policy.ts';
 import { type Conflict, findConflict } from '../../components/edit-conflict.tsx';
 import { client } from '../../session/console-client.ts';
 import { queries } from '../../session/queries.ts';
 
 /** `before`: null for a new policy. @throws LeaseholdError PRECONDITION_FAILED if somebody else changed it, … */
 export async function savePolicy(before: Tagged<PolicyText> | null, after: PolicyDraft): Promise<void> {
-  if (before === null) await client.policies.create({ name: after.name, ...toReplacement(after) });
-  else await client.policies.put(after.name, toReplacement(after), { ifMatch: before.tag });
+  if (before === null) await client.policies.create(Policy.toInput(after));
+  else await client.policies.put(after.name, Policy.toInput(after), { ifMatch: before.tag });
   await forgetDecisions();
 }
 

@@ -2,8 +2,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useId, useRef, useState } from 'react';
 import { useSearchParams } from 'wouter';
-import type { Considered } from '../../../../src/core/access-explanation.ts';
-import { ACTIONS } from '../../../../src/core/policy.ts';
+import type { Considered } from '../../../../src/vault/policies/access-explanation.ts';
+import { ACTIONS } from '../../../../src/vault/policies/policy.ts';
 import { Badge } from '../../components/badge.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { useSetParameters } from '../../components/filter-bar.tsx';

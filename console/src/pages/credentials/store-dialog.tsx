@@ -5,8 +5,8 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useId, useRef, useState } from 'react';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
-import { ruleBroken } from '../../../../src/core/errors.ts';
 import { parsePath } from '../../../../src/core/path.ts';
+import { ruleBroken } from '../../../../src/engine/errors.ts';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { ModalDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';

@@ -3,13 +3,14 @@
  * writes only policies within its reach, and gives a key only to agents whose policies are all within it. SOURCE:
  * docs/operators.md, "Limits of the editor role".
  */
-import type { ApprovalRule } from '../approval-rule.ts';
-import type { AgentName, OperatorName } from '../names.ts';
-import { type OperationInput, type Outcome, rejected } from '../operation.ts';
-import { hasRole } from '../operator.ts';
-import { coversPattern, type Pattern } from '../pattern.ts';
-import { isOfOperators, type Policy, type Principal, principalMatches, principalOf } from '../policy.ts';
-import { approvalCovers, patternCovers, principalCovers } from '../policy-comparison.ts';
+
+import type { AgentName, OperatorName } from '../../core/names.ts';
+import { type OperationInput, type Outcome, rejected } from '../../core/operation.ts';
+import { hasRole } from '../../core/operator.ts';
+import { coversPattern, type Pattern } from '../../core/pattern.ts';
+import type { ApprovalRule } from './approval-rule.ts';
+import { approvalCovers, patternCovers, principalCovers } from './comparison.ts';
+import { isOfOperators, type Policy, type Principal, principalMatches, principalOf } from './policy.ts';
 
 type Granting = Pick<Policy, 'principal' | 'resources' | 'actions' | 'approval'>;
 

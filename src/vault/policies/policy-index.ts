@@ -2,8 +2,8 @@
  * Indexes of policies: by the prefixes of their patterns, by the principals that they name, and both together.
  * A decision costs the depth of the path, and not the number of policies.
  */
-import type { PolicyName, PrincipalName } from './names.ts';
-import type { CredentialPath } from './path.ts';
+import type { PolicyName, PrincipalName } from '../../core/names.ts';
+import type { CredentialPath } from '../../core/path.ts';
 import {
   matchingPatterns,
   nearestOf,
@@ -12,7 +12,7 @@ import {
   type Pattern,
   toRanges,
   unionOf,
-} from './pattern.ts';
+} from '../../core/pattern.ts';
 import { type Action, type Policy, type Principal, principalOf } from './policy.ts';
 
 /** Counts strings by length, so that a lookup can skip lengths that no string has. */

@@ -2,13 +2,14 @@
  * Explains a decision of the service policy by policy, with the functions that decide; and what would grant a denied
  * access, and nothing else.
  */
-import { ruleBroken } from './errors.ts';
-import type { PrincipalName } from './names.ts';
-import type { CredentialPath } from './path.ts';
-import { matches, nearestPattern, type Pattern } from './pattern.ts';
-import { type Action, type Policy, type PolicyDraft, parsePolicy, principalMatches, principalOf } from './policy.ts';
-import { type HostPattern, originOf, parseTargets } from './target.ts';
-import { parseUrl } from './upstream-url.ts';
+
+import type { PrincipalName } from '../../core/names.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import { matches, nearestPattern, type Pattern } from '../../core/pattern.ts';
+import { type HostPattern, originOf, parseTargets } from '../../core/target.ts';
+import { parseUrl } from '../../core/upstream-url.ts';
+import { ruleBroken } from '../../engine/errors.ts';
+import { type Action, Policy, type PolicyDraft, principalMatches, principalOf } from './policy.ts';
 
 export interface AccessQuery {
   readonly agent: PrincipalName;
@@ -123,11 +124,11 @@ function grantDraft({ agent, action, path }: AccessQuery, taken: ReadonlySet<str
   const stem = `${agent.replace(':', '-')}-${action}`;
   let name = stem;
   for (let number = 2; taken.has(name); number++) name = `${stem}-${number}`;
-  return parsePolicy({
+  return Policy.parse({
     name,
     principal: principalOf(agent),
     resources: [path],
     actions: [action],
-    maxTtlSeconds: TTL_SECONDS,
+    max_ttl: TTL_SECONDS,
   });
 }

@@ -1,37 +1,64 @@
 /** Compares two policies: the fields that a replacement changes, and whether each grants more than before. */
-import { APPROVAL_EXTENTS, APPROVAL_FIELDS, type ApprovalRule } from './approval-rule.ts';
-import type { Pattern } from './pattern.ts';
-import { LIMIT_FIELDS, type PolicyDraft, type PolicyLimits, type Principal, toLimitFields } from './policy.ts';
+
+import type { Pattern } from '../../core/pattern.ts';
+import { entriesOf, isRecord } from '../../engine/field.ts';
+import { APPROVAL_EXTENTS, type ApprovalRule } from './approval-rule.ts';
+import { Policy, type PolicyDraft, type PolicyLimits, type Principal } from './policy.ts';
 
 export interface FieldChange {
-  readonly field: 'principal' | 'resources' | 'actions' | 'max_ttl' | 'limits' | 'approval';
-  readonly from: string | number | readonly string[];
-  readonly to: string | number | readonly string[];
+  /** As requests name it. */
+  readonly field: string;
+  /** Empty where it is not given. */
+  readonly from: Shown;
+  readonly to: Shown;
   /** Whether it adds agents, paths or actions, or allows longer leases or more uses. */
   readonly widens: boolean;
 }
 
+type Shown = string | number | readonly string[];
+type Compared = Exclude<keyof PolicyDraft, 'name'>;
+
+/** Whether a change of the field grants more than before. */
+const WIDENS: { readonly [K in Compared]: (before: PolicyDraft[K], after: PolicyDraft[K]) => boolean } = {
+  principal: (before, after) => !principalCovers(before, after),
+  resources: (before, after) => !resourcesCover(before, after),
+  actions: (before, after) => !after.every((action) => before.includes(action)),
+  maxTtlSeconds: (before, after) => after > before,
+  limits: (before, after) => !limitsCover(before, after),
+  approval: (before, after) => !approvalCovers(before, after),
+};
+
+const COMPARED = entriesOf(Policy.fields).filter(({ property }) => Object.hasOwn(WIDENS, property));
+
 /** Empty when the policies are equivalent; the order of a list has no effect. */
 export function compare(before: PolicyDraft, after: PolicyDraft): FieldChange[] {
-  const changes = [
-    ['principal', before.principal, after.principal, !principalCovers(before.principal, after.principal)],
-    ['resources', before.resources, after.resources, !resourcesCover(before.resources, after.resources)],
-    ['actions', before.actions, after.actions, !after.actions.every((action) => before.actions.includes(action))],
-    ['max_ttl', before.maxTtlSeconds, after.maxTtlSeconds, after.maxTtlSeconds > before.maxTtlSeconds],
-    ['limits', limitTexts(before), limitTexts(after), !limitsCover(before.limits, after.limits)],
-    ['approval', approvalTexts(before), approvalTexts(after), !approvalCovers(before.approval, after.approval)],
-  ] as const;
-  return changes
-    .filter(([, from, to]) => new Set<unknown>([from].flat()).symmetricDifference(new Set([to].flat())).size > 0)
-    .map(([field, from, to, widens]) => ({ field, from, to, widens }));
+  const [from, to] = [shownFields(before), shownFields(after)];
+  return COMPARED.map(({ property, wire }) => ({
+    field: wire,
+    from: from[wire] ?? [],
+    to: to[wire] ?? [],
+    widens: widens(property as Compared, before, after),
+  })).filter((change) => {
+    const [old, current] = [change.from, change.to].map((shown) => new Set<unknown>([shown].flat()));
+    return old !== undefined && current !== undefined && old.symmetricDifference(current).size > 0;
+  });
 }
 
-export function limitTexts({ limits }: PolicyDraft): readonly string[] {
-  return limits === null ? [] : Object.entries(toLimitFields(limits)).map(([field, limit]) => `${field} ${limit}`);
+function widens<K extends Compared>(property: K, before: PolicyDraft, after: PolicyDraft): boolean {
+  return WIDENS[property](before[property], after[property]);
 }
 
-export function approvalTexts({ approval }: PolicyDraft): readonly string[] {
-  return approval === null ? [] : APPROVAL_FIELDS.map((field) => `${field} ${approval[field]}`);
+/** The fields that are given, but the name, by their names in requests: a record as a list of `field value`. */
+export function shownFields(draft: PolicyDraft): Readonly<Record<string, Shown>> {
+  const given = Policy.toInput(draft) as Readonly<Record<string, unknown>>;
+  const shown = COMPARED.flatMap(({ wire }): [string, Shown][] => {
+    const value = given[wire];
+    if (value === undefined) return [];
+    return [
+      [wire, isRecord(value) ? Object.entries(value).map(([name, each]) => `${name} ${each}`) : (value as Shown)],
+    ];
+  });
+  return Object.fromEntries(shown);
 }
 
 /** Whether `inner` demands at least what `outer` does. A rule that differs in its scope counts as wider. */
@@ -44,9 +71,9 @@ export function approvalCovers(outer: ApprovalRule | null, inner: ApprovalRule |
 
 /** Whether `outer` allows every use that `inner` allows. */
 function limitsCover(outer: PolicyLimits | null, inner: PolicyLimits | null): boolean {
-  const [wide, narrow] = [outer, inner].map((limits) => (limits === null ? {} : toLimitFields(limits)));
-  return LIMIT_FIELDS.every(
-    (field) => (wide?.[field] ?? Number.POSITIVE_INFINITY) >= (narrow?.[field] ?? Number.POSITIVE_INFINITY),
+  if (outer === null || inner === null) return outer === null;
+  return Object.entries(outer).every(
+    ([name, limit]) => limit === null || (inner[name as keyof PolicyLimits] ?? Number.POSITIVE_INFINITY) <= limit,
   );
 }
 

@@ -3,10 +3,11 @@
  * call this function. Access is denied by default; among the matching policies the most restrictive one decides.
  * SOURCE: docs/decisions.md, "Policies".
  */
+
+import { isOperatorName, type PolicyName, type PrincipalName } from '../../core/names.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import { matches } from '../../core/pattern.ts';
 import { combineRules, describeLimit } from './approval-rule.ts';
-import { isOperatorName, type PolicyName, type PrincipalName } from './names.ts';
-import type { CredentialPath } from './path.ts';
-import { matches } from './pattern.ts';
 import { ACTIONS, isAction, type TtlSeconds } from './policy.ts';
 import type { PolicyIndex } from './policy-index.ts';
 

@@ -1,9 +1,11 @@
 /**
- * What a policy says about approvals, and what all policies that match one request demand together.
- * SOURCE: docs/approvals.md.
+ * The rule of a policy for approvals, and the terms that all policies that match one request demand together. SOURCE:
+ * docs/approvals.md.
  */
-import { invalidRequest } from './errors.ts';
-import type { Brand, PolicyName } from './names.ts';
+
+import type { Brand, PolicyName } from '../../core/names.ts';
+import { invalidRequest } from '../../engine/errors.ts';
+import { byDefault, type Grammar, integer, oneOf, record, text, type ValueOf } from '../../engine/field.ts';
 
 export const APPROVED_ACTIONS = ['use', 'retrieve'] as const;
 export type ApprovedAction = (typeof APPROVED_ACTIONS)[number];
@@ -13,74 +15,99 @@ export const APPROVAL_EXTENTS = ['request', 'endpoint', 'host'] as const;
 /** What one approval covers: this request, its method and path on the host, or everything on the host. */
 type ApprovalExtent = (typeof APPROVAL_EXTENTS)[number];
 
-export const APPROVAL_SCOPE = /^(?:once|session|[1-9][0-9]{0,3} uses|[1-9][0-9]{0,7} seconds)$/;
 /** How long an approval counts: `once`, `session`, `<n> uses` or `<n> seconds`. */
 export type ApprovalScope = Brand<string, 'ApprovalScope'>;
 export const MAX_QUORUM = 10;
 export const MAX_APPROVAL_TIMEOUT_SECONDS = 86_400;
 const MAX_SCOPE_SECONDS = 31_536_000;
-const DEFAULT_TIMEOUT_SECONDS = 300;
 /** An approval for a number of uses, or for a session, ends after this time at the latest. */
 const MAX_GRANT_SECONDS = 86_400;
 
-export interface ApprovalRule {
-  readonly for: ApprovedAction;
-  readonly each: ApprovalExtent;
-  readonly scope: ApprovalScope;
-  readonly quorum: number;
-  /** How long a request waits for an answer, in seconds. */
-  readonly timeout: number;
-}
+const SCOPE: Grammar<ApprovalScope> = {
+  pattern: /^(?:once|session|[1-9][0-9]{0,3} uses|[1-9][0-9]{0,7} seconds)$/,
+  minLength: 4,
+  maxLength: 16,
+  parse(given, field) {
+    if (!SCOPE.pattern.test(given)) throw invalidRequest(field, 'must be once, session, <n> uses or <n> seconds');
+    if (given.endsWith('seconds') && Number.parseInt(given, 10) > MAX_SCOPE_SECONDS) {
+      throw invalidRequest(field, `must be at most ${MAX_SCOPE_SECONDS} seconds`);
+    }
+    return given as ApprovalScope;
+  },
+};
 
-export interface ApprovalFields {
-  readonly for: string;
-  readonly each?: string | undefined;
-  readonly scope?: string | undefined;
-  readonly quorum?: number | undefined;
-  readonly timeout?: number | undefined;
-}
+const FIELDS = {
+  for: oneOf(APPROVED_ACTIONS, {
+    example: 'use',
+    description: "One of the policy's actions.",
+    label: 'Approval by operators',
+    flag: 'approval',
+    placeholder: APPROVED_ACTIONS.join('|'),
+    help: 'the action that an operator must approve',
+  }),
+  each: byDefault(
+    'request',
+    oneOf(APPROVAL_EXTENTS, {
+      example: 'host',
+      description: 'What one approval covers: `request` by default; only that for `retrieve`.',
+      label: 'One approval covers each',
+      placeholder: 'EXTENT',
+      help: 'what one approval covers: request, endpoint or host',
+    }),
+  ),
+  scope: byDefault(
+    'once',
+    text(SCOPE, {
+      example: 'session',
+      description: '`once` by default, `session`, `<n> uses` or `<n> seconds`; only `once` for `retrieve`.',
+      label: 'For: once, session, 5 uses, 600 seconds',
+      placeholder: 'SCOPE',
+      help: "how long an approval counts: once, session, '5 uses' or '3600 seconds'",
+    }),
+  ),
+  quorum: byDefault(
+    1,
+    integer(
+      { min: 1, max: MAX_QUORUM },
+      {
+        example: 2,
+        description: 'How many operators must approve; by default 1.',
+        label: 'Operators that must approve',
+        placeholder: 'NUMBER',
+        help: 'how many operators must approve (default 1)',
+      },
+    ),
+  ),
+  timeout: byDefault(
+    300,
+    integer(
+      { min: 1, max: MAX_APPROVAL_TIMEOUT_SECONDS, unit: 'seconds' },
+      {
+        example: 60,
+        description: 'For how many seconds a request waits for an answer; 300 by default.',
+        label: 'Seconds until it times out',
+        placeholder: 'DURATION',
+        help: 'how long a request waits for an answer, such as 10m (default 5m)',
+      },
+    ),
+  ),
+};
 
-export const APPROVAL_FIELDS = ['for', 'each', 'scope', 'quorum', 'timeout'] as const satisfies (keyof ApprovalRule)[];
+/** `timeout`: how many seconds a request waits for an answer. */
+export type ApprovalRule = ValueOf<typeof FIELDS>;
 
-/** @throws INVALID_REQUEST naming the field and the rule */
-export function parseApprovalRule(fields: ApprovalFields, actions: readonly string[]): ApprovalRule {
-  const { each = 'request', scope = 'once', quorum = 1, timeout = DEFAULT_TIMEOUT_SECONDS } = fields;
-  const action = oneOf(fields.for, APPROVED_ACTIONS, 'approval.for');
-  if (!actions.includes(action)) throw invalidRequest('approval.for', "must be one of the policy's actions");
-  const extent = oneOf(each, APPROVAL_EXTENTS, 'approval.each');
-  if (!APPROVAL_SCOPE.test(scope)) {
-    throw invalidRequest('approval.scope', 'must be once, session, <n> uses or <n> seconds');
-  }
-  if (action === 'retrieve' && (extent !== 'request' || scope !== 'once')) {
-    throw invalidRequest(
-      extent === 'request' ? 'approval.scope' : 'approval.each',
-      'must be left out for retrieve, because a value that was retrieved cannot be taken back',
-    );
-  }
-  if (scope.endsWith('seconds') && Number.parseInt(scope, 10) > MAX_SCOPE_SECONDS) {
-    throw invalidRequest('approval.scope', `must be at most ${MAX_SCOPE_SECONDS} seconds`);
-  }
-  return {
-    for: action,
-    each: extent,
-    scope: scope as ApprovalScope,
-    quorum: integer(quorum, MAX_QUORUM, 'approval.quorum'),
-    timeout: integer(timeout, MAX_APPROVAL_TIMEOUT_SECONDS, 'approval.timeout'),
-  };
-}
-
-function oneOf<T extends string>(text: string, allowed: readonly T[], field: string): T {
-  const found = allowed.find((each) => each === text);
-  if (found === undefined) throw invalidRequest(field, `must be one of ${allowed.join(', ')}`);
-  return found;
-}
-
-function integer(value: number, max: number, field: string): number {
-  if (!Number.isInteger(value) || value < 1 || value > max) {
-    throw invalidRequest(field, `must be a whole number, 1 to ${max}`);
-  }
-  return value;
-}
+export const APPROVAL_RULE = record(
+  FIELDS,
+  {
+    title: 'Approval',
+    check(rule) {
+      if (rule.for !== 'retrieve' || (rule.each === 'request' && rule.scope === 'once')) return null;
+      const field = rule.each === 'request' ? 'scope' : 'each';
+      return `${field}: must be left out for retrieve, because a value that was retrieved cannot be taken back`;
+    },
+  },
+  { example: { for: 'use' }, description: 'People must approve the action.' },
+);
 
 /** What the rules of several policies demand together: the strictest of each. */
 export interface ApprovalTerms {

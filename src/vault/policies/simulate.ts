@@ -1,81 +1,17 @@
-/**
- * Creates, replaces, deletes, reads and simulates policies.
- * SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies".
- */
+/** Simulates decisions. SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies". */
 
-import type { Caller } from '../agent.ts';
-import type { BatchState } from '../batch-state.ts';
-import { putRow, removeRow } from '../change.ts';
-import { decide, explain } from '../decision.ts';
-import { ApiError } from '../errors.ts';
-import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, VIEWER_POLICY } from '../lease.ts';
-import { isOperatorName, type PolicyName, type PrincipalName } from '../names.ts';
-import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
-import { hasRole, roleFor } from '../operator.ts';
-import type { CredentialPath } from '../path.ts';
-import { isAction, type Policy, type PolicyDraft } from '../policy.ts';
-import type { UseRequest } from '../target.ts';
-import { decideTarget } from '../use-decision.ts';
-import { access } from './access.ts';
-import { adminOperation, adminRead } from './admin-read.ts';
-import { beyondReach, liftsApproval } from './reach.ts';
-
-export const createPolicy = adminOperation('policy.create', (spec, draft: PolicyDraft) =>
-  operation<Policy>({ ...spec, resource: `policy:${draft.name}` }, (input) => {
-    const { state, moment, entry } = input;
-    const beyond = beyondReach(input, [draft]);
-    if (beyond !== null) return beyond;
-    if (state.control.policies.get(draft.name) !== null) {
-      const denied = entry('denied', { reason: 'the name is taken' });
-      return rejected('ALREADY_EXISTS', 'A policy of this name exists already; PUT replaces it.', denied);
-    }
-    const policy: Policy = { ...draft, createdAt: moment.now };
-    return succeeded(policy, entry('allowed'), [putRow('policy', policy)]);
-  }),
-);
-
-const policyNamed =
-  (name: PolicyName) =>
-  ({ control }: BatchState): Policy | null =>
-    control.policies.get(name);
-
-export const replacePolicy = adminOperation('policy.replace', (spec, draft: PolicyDraft) => {
-  const { name } = draft;
-  return operation<Policy>({ ...spec, resource: `policy:${name}`, target: policyNamed(name) }, (input) => {
-    const { state, moment, entry } = input;
-    const before = state.control.policies.get(name);
-    const beyond =
-      beyondReach(input, before === null ? [draft] : [before, draft]) ??
-      (before === null ? null : liftsApproval(input, before));
-    if (beyond !== null) return beyond;
-    const policy: Policy = { ...draft, createdAt: before?.createdAt ?? moment.now };
-    return succeeded(policy, entry('allowed'), [putRow('policy', policy)]);
-  });
-});
-
-export const deletePolicy = adminOperation('policy.delete', (spec, name: PolicyName) =>
-  operation<null>({ ...spec, resource: `policy:${name}`, target: policyNamed(name) }, (input) => {
-    const { state, entry } = input;
-    const policy = state.control.policies.get(name);
-    if (policy === null) return rejected('NOT_FOUND', 'The policy does not exist.', entry('not_found'));
-    const beyond = beyondReach(input, [policy]) ?? liftsApproval(input, policy);
-    if (beyond !== null) return beyond;
-    return succeeded(null, entry('allowed'), [removeRow('policy', { name })]);
-  }),
-);
-
-export const readPolicy = adminOperation('policy.read', (spec, name: PolicyName) =>
-  adminRead<Policy>(
-    spec,
-    `policy:${name}`,
-    (known) => policyNamed(name)(known) ?? new ApiError('NOT_FOUND', 'The policy does not exist.'),
-  ),
-);
-
-/** Sorted by name. */
-export const listPolicies = adminOperation('policy.list', (spec) =>
-  adminRead<readonly Policy[]>(spec, '*', ({ control }) => control.policies.all()),
-);
+import type { Caller } from '../../core/agent.ts';
+import type { BatchState } from '../../core/batch-state.ts';
+import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, VIEWER_POLICY } from '../../core/lease.ts';
+import { isOperatorName, type PrincipalName } from '../../core/names.ts';
+import { type Context, type Operation, operation, rejected, succeeded } from '../../core/operation.ts';
+import { access } from '../../core/operations/access.ts';
+import { hasRole, roleFor } from '../../core/operator.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import type { UseRequest } from '../../core/target.ts';
+import { decideTarget } from '../../core/use-decision.ts';
+import { decide, explain } from './decision.ts';
+import { isAction } from './policy.ts';
 
 export interface Simulated {
   readonly allowed: boolean;

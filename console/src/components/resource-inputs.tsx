@@ -1,0 +1,129 @@
+/** The inputs of a form for a resource, each with its problem. */
+import { type FocusEvent, type ReactNode, useId } from 'react';
+import type { Fields } from '../../../src/engine/field.ts';
+import { type FormField, type FormFields, formFields } from './resource-form.ts';
+
+interface Props {
+  readonly of: Fields;
+  readonly fields: FormFields;
+  readonly problems: Readonly<Record<string, string>>;
+  /** The name of the field that cannot be changed; null for none. */
+  readonly fixed: string | null;
+  readonly onChange: (part: string, changes: FormFields) => void;
+  readonly onBlur: (part: string) => (event: FocusEvent) => void;
+}
+
+export function ResourceInputs({ of, fields, problems, fixed, onChange, onBlur }: Props) {
+  const all = formFields(of);
+  const isLast = ({ part }: FormField, at: number): boolean => all[at + 1]?.part !== part;
+  return all.map((form, at) => {
+    const { name, part, givenBy } = form;
+    if (givenBy !== null && fields[givenBy] === '') return null;
+    const isPart = name !== part;
+    return (
+      <div key={name} className={isWide(form) ? 'wide-field' : undefined}>
+        <Input
+          form={form}
+          value={fields[name] ?? ''}
+          problem={isPart ? undefined : problems[part]}
+          isFixed={name === fixed}
+          onChange={(value) => onChange(part, { [name]: value })}
+          onBlur={onBlur(part)}
+        />
+        {isPart && isLast(form, at) && <Problem text={problems[part]} />}
+      </div>
+    );
+  });
+}
+
+const isWide = ({ field }: FormField): boolean => field.form.kind === 'list';
+
+interface InputProps {
+  readonly form: FormField;
+  readonly value: string | readonly string[];
+  readonly problem: string | undefined;
+  readonly isFixed: boolean;
+  readonly onChange: (value: string | readonly string[]) => void;
+  readonly onBlur: (event: FocusEvent) => void;
+}
+
+function Input({ form: { name, field, mayBeEmpty }, value, problem, isFixed, onChange, onBlur }: InputProps) {
+  const { form } = field;
+  const label = field.label ?? name;
+  if (form.kind === 'list' && form.item.kind === 'choice') {
+    return (
+      <fieldset className="choices wide-field">
+        <legend>{label}</legend>
+        {form.item.words.map((word) => (
+          <label key={word} className="toggle">
+            <input
+              type="checkbox"
+              checked={value.includes(word)}
+              onChange={({ target }) =>
+                onChange(target.checked ? [...value, word] : [...value].filter((each) => each !== word))
+              }
+            />
+            {word}
+          </label>
+        ))}
+        {problem !== undefined && <span className="field-problem">{problem}</span>}
+      </fieldset>
+    );
+  }
+  const text = String(value);
+  const common = { value: text, disabled: isFixed, onBlur };
+  return (
+    <LabelledField label={mayBeEmpty && form.kind !== 'choice' ? `${label} (may be empty)` : label} problem={problem}>
+      {(described) => {
+        if (form.kind === 'choice') {
+          return (
+            <select {...described} {...common} onChange={({ target }) => onChange(target.value)}>
+              {mayBeEmpty && <option value="">Not needed</option>}
+              {form.words.map((word) => (
+                <option key={word}>{word}</option>
+              ))}
+            </select>
+          );
+        }
+        const write = ({ target }: { readonly target: { readonly value: string } }): void => onChange(target.value);
+        return form.kind === 'list' ? (
+          <textarea {...described} {...common} spellCheck={false} onChange={write} />
+        ) : (
+          <input {...described} {...common} autoComplete="off" spellCheck={false} onChange={write} />
+        );
+      }}
+    </LabelledField>
+  );
+}
+
+interface Described {
+  readonly id: string;
+  readonly 'aria-invalid': boolean;
+  readonly 'aria-describedby': string | undefined;
+}
+
+interface FieldProps {
+  readonly label: string;
+  readonly problem: string | undefined;
+  readonly children: (described: Described) => ReactNode;
+}
+
+function LabelledField({ label, problem, children }: FieldProps) {
+  const [inputId, problemId] = [useId(), useId()];
+  const isInvalid = problem !== undefined;
+  return (
+    <div className="field">
+      <label htmlFor={inputId}>{label}</label>
+      {children({ id: inputId, 'aria-invalid': isInvalid, 'aria-describedby': isInvalid ? problemId : undefined })}
+      {isInvalid && (
+        <span id={problemId} className="field-problem">
+          {problem}
+        </span>
+      )}
+    </div>
+  );
+}
+
+export function Problem({ text }: { readonly text: string | undefined }) {
+  return text === undefined ? null : <p className="field-problem wide-field">{text}</p>;
+}

@@ -1,0 +1,112 @@
+/** The schemas of the requests and replies of resources, from their declarations. */
+import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import { type AnyField, entriesOf, type Fields, type Form } from '../engine/field.ts';
+import type { ResourceType } from '../engine/resource.ts';
+import { StrictObject, StringEnum, Timestamp } from './fields.ts';
+
+const known = new Map<Fields, { readonly draft: TObject; readonly replacement: TObject; readonly reply: TObject }>();
+
+/** Made once for each resource, so that a schema is compiled once. */
+function schemasOf({ name, key, fields }: ResourceType<Fields>) {
+  const made = known.get(fields);
+  if (made !== undefined) return made;
+  const properties = requestProperties(fields);
+  const keyed = properties[key] ?? Type.String();
+  const schemas = {
+    draft: StrictObject(properties),
+    replacement: StrictObject({
+      ...properties,
+      [key]: Type.Optional({ ...keyed, description: `Must equal the ${key} in the path.` } as TSchema),
+    }),
+    reply: StrictObject(replyProperties(fields)),
+  };
+  if (properties[key] === undefined) throw new Error(`${name} has no field ${key}`);
+  known.set(fields, schemas);
+  return schemas;
+}
+
+export const draftSchema = (of: ResourceType<Fields>): TObject => schemasOf(of).draft;
+/** The key is in the path, and the body may repeat it. */
+export const replacementSchema = (of: ResourceType<Fields>): TObject => schemasOf(of).replacement;
+export const replySchema = (of: ResourceType<Fields>): TObject => schemasOf(of).reply;
+export const keySchema = (of: ResourceType<Fields>): TSchema => schemasOf(of).draft.properties[of.key] ?? Type.String();
+
+/** The schemas that the OpenAPI document names: those of the resource, and of the records in it. */
+export function componentsOf<F extends Fields>(of: ResourceType<F>): [name: string, schema: TSchema][] {
+  const name = capitalised(of.name);
+  const { draft, replacement, reply } = schemasOf(of as unknown as ResourceType<Fields>);
+  const records = entriesOf(of.fields).flatMap(({ wire, field: { form } }): [string, TSchema][] => {
+    if (form.kind !== 'record') return [];
+    const [given, shown] = [draft.properties[wire] ?? Type.Null(), reply.properties[wire] ?? Type.Null()];
+    const isSame = JSON.stringify(given) === JSON.stringify(shown);
+    return isSame
+      ? [[form.title, given]]
+      : [
+          [`${form.title}Fields`, given],
+          [`${name}${form.title}`, shown],
+        ];
+  });
+  return [...records, [`${name}Request`, draft], [`${name}Replacement`, replacement], [name, reply]];
+}
+
+function requestProperties(fields: Fields): TProperties {
+  const given = entriesOf(fields).filter(({ field }) => field.presence !== 'set by the server');
+  return Object.fromEntries(
+    given.map(({ wire, field }) => {
+      const schema = schemaOf(field, requestProperties);
+      return [wire, field.presence === 'required' ? schema : Type.Optional(schema)];
+    }),
+  );
+}
+
+function replyProperties(fields: Fields): TProperties {
+  return Object.fromEntries(
+    entriesOf(fields).map(({ wire, field }) => {
+      const schema = schemaOf(field, replyProperties);
+      return [wire, field.presence === 'optional' ? Type.Optional(schema) : schema];
+    }),
+  );
+}
+
+function schemaOf(field: AnyField, propertiesOf: (fields: Fields) => TProperties): TSchema {
+  const stated = typeof field.byDefault === 'number' ? { description: `${field.byDefault} by default.` } : {};
+  const texts = field.description === undefined ? stated : { description: field.description };
+  return formSchema(field.form, texts, propertiesOf);
+}
+
+function formSchema(
+  form: Form,
+  texts: { readonly description?: string },
+  propertiesOf: (fields: Fields) => TProperties,
+): TSchema {
+  switch (form.kind) {
+    case 'text': {
+      const { pattern, minLength, maxLength, description, noun } = form.grammar;
+      const title = noun === undefined ? {} : { title: capitalised(noun) };
+      const described = description === undefined ? {} : { description };
+      return Type.String({ minLength, maxLength, pattern: pattern.source, ...title, ...described, ...texts });
+    }
+    case 'integer': {
+      const title = form.unit === null ? {} : { title: capitalised(form.unit) };
+      return Type.Integer({ minimum: form.min, maximum: form.max, ...title, ...texts });
+    }
+    case 'choice':
+      return StringEnum([...form.words], {
+        ...(form.noun === null ? {} : { title: capitalised(form.noun) }),
+        ...texts,
+      });
+    case 'time':
+      return Type.String({ ...Timestamp, ...texts });
+    case 'list': {
+      const { min, max } = form;
+      const limits = { minItems: min, ...(max === null ? {} : { maxItems: max }) };
+      return Type.Array(formSchema(form.item, {}, propertiesOf), { ...limits, ...texts });
+    }
+    case 'record': {
+      const options = { title: form.title, ...(form.needsOne ? { minProperties: 1 } : {}), ...texts };
+      return StrictObject(propertiesOf(form.fields), options);
+    }
+  }
+}
+
+const capitalised = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);

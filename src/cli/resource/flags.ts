@@ -1,0 +1,61 @@
+/** Flags for the fields of a resource: one for each field, but those that the server sets and the key. */
+import { type AnyField, entriesOf, type Fields, type Form } from '../../engine/field.ts';
+import type { ResourceType } from '../../engine/resource.ts';
+import { type Flag, list, parseDuration, text } from '../../flags/flag.ts';
+
+interface FieldFlag {
+  /** The field as messages name it, such as `limits.concurrent`. */
+  readonly where: string;
+  readonly record: string | null;
+  readonly wire: string;
+  readonly flag: string;
+  readonly field: AnyField;
+}
+
+type Given = Readonly<Record<string, string | null | readonly string[]>>;
+
+function fieldFlags(fields: Fields, key: string, record: string | null = null): FieldFlag[] {
+  return entriesOf(fields).flatMap(({ property, wire, field }) => {
+    if (property === key || field.presence === 'set by the server') return [];
+    if (field.form.kind === 'record') return fieldFlags(field.form.fields, '', wire);
+    const flag = field.flag ?? wire.replaceAll('_', '-');
+    return [{ where: record === null ? wire : `${record}.${wire}`, record, wire, flag, field }];
+  });
+}
+
+/** A field with several values has a flag that may be repeated; its values may also be separated by commas. */
+export function flagsOf({ fields, key }: ResourceType<Fields>): Readonly<Record<string, Flag<Given[string]>>> {
+  return Object.fromEntries(
+    fieldFlags(fields, key).map(({ flag, field }) => {
+      const { placeholder = 'TEXT', help = '' } = field;
+      return [flag, field.form.kind === 'list' ? list(placeholder, help) : text(placeholder, help)];
+    }),
+  );
+}
+
+/** The fields as a file has them; empty if no flag is given. */
+export function fieldsFrom({ fields, key }: ResourceType<Fields>, given: Given): Readonly<Record<string, unknown>> {
+  const input: Record<string, unknown> = {};
+  for (const { record, wire, flag, field } of fieldFlags(fields, key)) {
+    const value = inputOf(field.form, given[flag] ?? null);
+    if (value === undefined) continue;
+    if (record === null) input[wire] = value;
+    else input[record] = { ...(input[record] ?? {}), [wire]: value };
+  }
+  return input;
+}
+
+function inputOf(form: Form, given: Given[string]): unknown {
+  if (given === null) return undefined;
+  if (typeof given !== 'string') return given.length === 0 ? undefined : given.flatMap((each) => each.split(','));
+  if (form.kind !== 'integer') return given;
+  if (form.unit === 'seconds') return parseDuration(given) ?? given;
+  return /^\d+$/.test(given) ? Number(given) : Number.NaN;
+}
+
+/** The flag of the field that a problem names, such as `--max-ttl`; null for the key. */
+export function flagOf({ fields, key }: ResourceType<Fields>, where: string): string | null {
+  const all = fieldFlags(fields, key);
+  const found = all.find((each) => each.where === where) ?? all.find(({ record }) => record === where);
+  return found === undefined ? null : `--${found.flag}`;
+}

@@ -1,0 +1,95 @@
+/**
+ * Endpoints of the HTTP API as data with a pure decision: route, validation, permission, event of the audit log and
+ * idempotency follow from the declaration.
+ */
+
+import { invalidRequest } from '../engine/errors.ts';
+import type { Fields } from '../engine/field.ts';
+import type { DraftOf, ResourceType } from '../engine/resource.ts';
+import type { EventType } from './audit.ts';
+import type { BatchState } from './batch-state.ts';
+import { type Context, type Operation, type OperationInput, type Outcome, operation } from './operation.ts';
+
+/** How a request is read: its schema, whether the last part of its path is the key of a row, and its parser. */
+interface Input<I> {
+  readonly of: ResourceType<Fields>;
+  readonly body: 'draft' | 'replacement' | null;
+  readonly hasKey: boolean;
+  /** @throws INVALID_REQUEST */
+  read(key: string, body: Readonly<Record<string, unknown>>): I;
+}
+
+interface EndpointSpec<I, R> {
+  /** The `operationId` of the OpenAPI document. */
+  readonly id: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: string;
+  readonly summary: string;
+  /** The event that the audit log records, which is also what a caller needs the permission for. */
+  readonly permission: EventType;
+  readonly status?: 201;
+  readonly acceptsIdempotencyKey?: true;
+  readonly input: Input<I>;
+  readonly reply: 'row' | 'list' | null;
+  /** The row that entity tags are about; null if it does not exist. */
+  find?(known: BatchState, given: I): object | null;
+  decide(input: OperationInput, given: I): Outcome<R>;
+}
+
+export interface Endpoint<I, R> extends EndpointSpec<I, R> {
+  operation(context: Context, given: I): Operation<R>;
+}
+
+/** An endpoint for operators and the administrator. */
+export function adminEndpoint<I, R>(spec: EndpointSpec<I, R>): Endpoint<I, R> {
+  const { permission, input, find } = spec;
+  return {
+    ...spec,
+    operation(context, given) {
+      const resource = subjectOf(input, given);
+      const target = find === undefined ? {} : { target: (known: BatchState) => find(known, given) };
+      return operation({ context, event: permission, requiredRole: 'admin', resource, ...target }, (decision) =>
+        spec.decide(decision, given),
+      );
+    },
+  };
+}
+
+/** The resource that an entry names: `policy:ci`, or `*` without a key. */
+function subjectOf<I>({ of: { name, key }, body, hasKey }: Input<I>, given: I): string {
+  if (!hasKey && body === null) return '*';
+  const value = typeof given === 'string' ? given : (given as Readonly<Record<string, unknown>>)[key];
+  return `${name}:${value}`;
+}
+
+/** The fields of a new row. */
+export function draftOf<F extends Fields>(of: ResourceType<F>): Input<DraftOf<F>> {
+  return { of: general(of), body: 'draft', hasKey: false, read: (_key, body) => of.parse(body) };
+}
+
+/** The fields of a row whose key is in the path; the body may repeat the key. */
+export function replacementOf<F extends Fields>(of: ResourceType<F>): Input<DraftOf<F>> {
+  return {
+    of: general(of),
+    body: 'replacement',
+    hasKey: true,
+    read(key, body) {
+      const name = body[of.key];
+      if (name !== undefined && name !== key) throw invalidRequest(of.key, `must equal the ${of.key} in the path`);
+      return of.parse({ ...body, [of.key]: key });
+    },
+  };
+}
+
+export function keyOf<K extends string, F extends Fields>(of: ResourceType<F>): Input<K> {
+  return { of: general(of), body: null, hasKey: true, read: (key) => of.parseKey(key) as K };
+}
+
+export function nothing<F extends Fields>(of: ResourceType<F>): Input<null> {
+  return { of: general(of), body: null, hasKey: false, read: () => null };
+}
+
+/** The methods take and return the fields of any resource. */
+function general<F extends Fields>(of: ResourceType<F>): ResourceType<Fields> {
+  return of as unknown as ResourceType<Fields>;
+}

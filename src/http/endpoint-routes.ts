@@ -1,0 +1,48 @@
+/** Makes rows of the route table from the declarations of endpoints. */
+import { Type } from 'typebox';
+import { PageQuery } from '../api/requests.ts';
+import { draftSchema, keySchema, replacementSchema, replySchema } from '../api/resource-schemas.ts';
+import type { Endpoint } from '../core/endpoint.ts';
+import { sliceListing } from '../vault/paging.ts';
+import { streamList, toOptionalPage } from './lists.ts';
+import { adminRoute, type Route } from './route.ts';
+
+export function toRoute<I, R>(endpoint: Endpoint<I, R>): Route {
+  const { id, method, path, summary, permission, status, acceptsIdempotencyKey = false, input, reply } = endpoint;
+  const { of } = input;
+  const toReply = (row: unknown): object => of.toReply(row as never);
+  const head = {
+    id,
+    method,
+    path,
+    summary,
+    adminEvent: permission,
+    acceptsIdempotencyKey,
+    ...(status === undefined ? {} : { status }),
+    ...(input.hasKey ? { params: { [of.key]: keySchema(of) } } : {}),
+    ...(endpoint.find === undefined ? {} : { represent: toReply }),
+  };
+  if (reply === 'list') {
+    return adminRoute({
+      ...head,
+      query: PageQuery,
+      data: Type.Array(replySchema(of)),
+      meta: 'paged',
+      async handle({ vault, context, query }) {
+        const rows = (await vault.ledger.submit(endpoint.operation(context, input.read('', {})))) as readonly unknown[];
+        return streamList(sliceListing(rows, toOptionalPage(query)), toReply);
+      },
+    });
+  }
+  const body = input.body === null ? null : input.body === 'draft' ? draftSchema(of) : replacementSchema(of);
+  return adminRoute({
+    ...head,
+    body,
+    data: reply === null ? null : replySchema(of),
+    async handle({ vault, context, params, body: given }) {
+      const request = input.read(params[of.key] ?? '', (given ?? {}) as Readonly<Record<string, unknown>>);
+      const row = await vault.ledger.submit(endpoint.operation(context, request));
+      return reply === null ? null : { data: toReply(row) };
+    },
+  });
+}

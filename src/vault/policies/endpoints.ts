@@ -1,0 +1,101 @@
+/** Endpoints that create, replace, delete and read policies. SOURCE: docs/api.md, "Policies". */
+import type { BatchState } from '../../core/batch-state.ts';
+import { putRow, removeRow } from '../../core/change.ts';
+import { adminEndpoint, draftOf, keyOf, nothing, replacementOf } from '../../core/endpoint.ts';
+import type { PolicyName } from '../../core/names.ts';
+import { rejected, succeeded } from '../../core/operation.ts';
+import { Policy, type PolicyDraft } from './policy.ts';
+import { beyondReach, liftsApproval } from './reach.ts';
+
+const NOT_FOUND = 'The policy does not exist.';
+const find = ({ control }: BatchState, name: PolicyName): Policy | null => control.policies.get(name);
+
+/** Sorted by name. */
+export const listPolicies = adminEndpoint<null, readonly Policy[]>({
+  id: 'listPolicies',
+  method: 'GET',
+  path: '/api/v1/policies',
+  summary: 'List policies.',
+  permission: 'policy.list',
+  input: nothing(Policy),
+  reply: 'list',
+  decide: ({ state }) => succeeded<readonly Policy[]>(state.control.policies.all(), null),
+});
+
+export const createPolicy = adminEndpoint<PolicyDraft, Policy>({
+  id: 'createPolicy',
+  method: 'POST',
+  path: '/api/v1/policies',
+  summary: 'Create a policy.',
+  permission: 'policy.create',
+  status: 201,
+  acceptsIdempotencyKey: true,
+  input: draftOf(Policy),
+  reply: 'row',
+  decide(input, draft) {
+    const { state, moment, entry } = input;
+    const beyond = beyondReach(input, [draft]);
+    if (beyond !== null) return beyond;
+    if (find(state, draft.name) !== null) {
+      const denied = entry('denied', { reason: 'the name is taken' });
+      return rejected('ALREADY_EXISTS', 'A policy of this name exists already; PUT replaces it.', denied);
+    }
+    const policy: Policy = { ...draft, createdAt: moment.now };
+    return succeeded(policy, entry('allowed'), [putRow('policy', policy)]);
+  },
+});
+
+export const readPolicy = adminEndpoint<PolicyName, Policy>({
+  id: 'readPolicy',
+  method: 'GET',
+  path: '/api/v1/policies/{name}',
+  summary: 'Read a policy.',
+  permission: 'policy.read',
+  input: keyOf(Policy),
+  reply: 'row',
+  find,
+  decide({ state }, name) {
+    const policy = find(state, name);
+    return policy === null ? rejected('NOT_FOUND', NOT_FOUND, null) : succeeded(policy, null);
+  },
+});
+
+export const replacePolicy = adminEndpoint<PolicyDraft, Policy>({
+  id: 'replacePolicy',
+  method: 'PUT',
+  path: '/api/v1/policies/{name}',
+  summary: 'Create or replace a policy.',
+  permission: 'policy.replace',
+  input: replacementOf(Policy),
+  reply: 'row',
+  find: (known, { name }) => find(known, name),
+  decide(input, draft) {
+    const { state, moment, entry } = input;
+    const before = find(state, draft.name);
+    const beyond =
+      beyondReach(input, before === null ? [draft] : [before, draft]) ??
+      (before === null ? null : liftsApproval(input, before));
+    if (beyond !== null) return beyond;
+    const policy: Policy = { ...draft, createdAt: before?.createdAt ?? moment.now };
+    return succeeded(policy, entry('allowed'), [putRow('policy', policy)]);
+  },
+});
+
+export const deletePolicy = adminEndpoint<PolicyName, null>({
+  id: 'deletePolicy',
+  method: 'DELETE',
+  path: '/api/v1/policies/{name}',
+  summary: 'Delete a policy. It grants nothing from its audit entry on.',
+  permission: 'policy.delete',
+  input: keyOf(Policy),
+  reply: null,
+  find,
+  decide(input, name) {
+    const { state, entry } = input;
+    const policy = find(state, name);
+    if (policy === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
+    const beyond = beyondReach(input, [policy]) ?? liftsApproval(input, policy);
+    if (beyond !== null) return beyond;
+    return succeeded(null, entry('allowed'), [removeRow('policy', { name })]);
+  },
+});

@@ -1,0 +1,211 @@
+/**
+ * Policies: they grant agents actions on paths, with a maximum TTL. SOURCE: docs/api.md, "Policies"; docs/decisions.md,
+ * "Policies".
+ */
+import {
+  AGENT_NAME_PART,
+  type Brand,
+  isOperatorName,
+  NAME_PREFIX,
+  OPERATOR_PREFIX,
+  POLICY_NAME,
+  type PrincipalName,
+  parseAgentName,
+  parsePolicyName,
+} from '../../core/names.ts';
+import { MAX_PATH_LENGTH, PATH_PART } from '../../core/path.ts';
+import { parsePattern } from '../../core/pattern.ts';
+import { invalidRequest } from '../../engine/errors.ts';
+import {
+  byDefault,
+  type Grammar,
+  type InputOf,
+  integer,
+  list,
+  oneOf,
+  optional,
+  type ReplyOf,
+  record,
+  setByServer,
+  text,
+  time,
+  type ValueOf,
+} from '../../engine/field.ts';
+import { type DraftOf, resource } from '../../engine/resource.ts';
+import { APPROVAL_RULE } from './approval-rule.ts';
+
+export const ACTIONS = ['retrieve', 'use', 'list', 'store', 'delete'] as const;
+export type Action = (typeof ACTIONS)[number];
+
+/** `agent:<name>` or `operator:<name>`; the name may end with `*`. */
+export type Principal = Brand<string, 'Principal'>;
+
+/** Seconds, 1 to 31,536,000 (a year). */
+export type TtlSeconds = Brand<number, 'TtlSeconds'>;
+
+export const MAX_TTL_SECONDS = 31_536_000;
+const MAX_RESOURCES = 256;
+const MAX_LIMIT = 1_000_000_000_000;
+
+const NAME = { pattern: POLICY_NAME, minLength: 1, maxLength: 128, parse: parsePolicyName };
+
+const PRINCIPAL: Grammar<Principal> = {
+  pattern: new RegExp(String.raw`^(?:agent|operator):(?:\*|[A-Za-z0-9][A-Za-z0-9._-]{0,62}\*|${AGENT_NAME_PART})$`),
+  minLength: 7,
+  maxLength: 73,
+  description: '`agent:<name>` or `operator:<name>`, or with one `*` at the end.',
+  parse: parsePrincipal,
+};
+
+const PATTERN = {
+  pattern: new RegExp(String.raw`^(?:\*|(?=.{1,${MAX_PATH_LENGTH}}(?:/\*)?$)${PATH_PART}(?:/\*)?)$`),
+  minLength: 1,
+  maxLength: MAX_PATH_LENGTH + 2,
+  noun: 'pattern',
+  description: 'A path; `prefix/*` for everything below `prefix/` at any depth; or `*`.',
+  parse: parsePattern,
+};
+
+const limit = { min: 1, max: MAX_LIMIT };
+
+/** The only list of a policy's fields. Limits are counted in the memory of each node. */
+export const Policy = resource('policy', {
+  table: 'policies',
+  key: 'name',
+  fields: {
+    name: text(NAME, { example: 'some-name', label: 'Name' }),
+    principal: text(PRINCIPAL, {
+      example: 'agent:some-name',
+      label: 'Principal',
+      placeholder: 'agent:NAME',
+      help: 'whom it applies to: agent:NAME, agent:PREFIX*, agent:*, or operator:NAME and so on',
+    }),
+    resources: list(
+      text(PATTERN, { example: 'some/*' }),
+      { min: 1, max: MAX_RESOURCES },
+      {
+        example: ['some/*'],
+        label: 'Resources, one pattern on each line',
+        flag: 'resource',
+        placeholder: 'PATTERN',
+        help: 'paths it grants; separate several with commas',
+      },
+    ),
+    actions: list(
+      oneOf(ACTIONS, { example: 'use', noun: 'action' }),
+      { min: 1 },
+      {
+        example: ['use'],
+        label: 'Actions',
+        flag: 'action',
+        placeholder: ACTIONS.join('|'),
+        help: 'actions it grants; separate several with commas',
+      },
+    ),
+    maxTtlSeconds: byDefault(
+      300,
+      integer<TtlSeconds, 'max_ttl'>(
+        { min: 1, max: MAX_TTL_SECONDS, unit: 'seconds' },
+        {
+          wire: 'max_ttl',
+          example: 60,
+          label: 'Longest lease, in seconds',
+          placeholder: 'DURATION',
+          help: 'maximum lease duration, such as 15m, or in seconds (default 300)',
+        },
+      ),
+    ),
+    limits: optional(
+      record(
+        {
+          usesPerHour: optional(
+            integer(limit, {
+              wire: 'uses_per_hour',
+              example: 1,
+              label: 'Uses per hour',
+              placeholder: 'NUMBER',
+              help: 'maximum number of uses of each agent in an hour',
+            }),
+          ),
+          bytesPerHour: optional(
+            integer(limit, {
+              wire: 'bytes_per_hour',
+              example: 1,
+              description: 'Of the bodies of requests and responses.',
+              label: 'Bytes per hour',
+              placeholder: 'NUMBER',
+              help: 'maximum number of bytes that each agent may send and receive in an hour',
+            }),
+          ),
+          concurrent: optional(
+            integer(limit, {
+              example: 1,
+              label: 'Uses at the same time',
+              placeholder: 'NUMBER',
+              help: 'maximum number of uses of each agent at the same time',
+            }),
+          ),
+        },
+        { title: 'Limits', needsOne: true },
+        { example: { concurrent: 1 }, description: 'On the uses of each agent.' },
+      ),
+    ),
+    approval: optional(APPROVAL_RULE),
+    createdAt: setByServer(time({ wire: 'created_at', example: '2026-01-31T09:30:00.000Z' })),
+  },
+  check({ actions, limits, approval }) {
+    if (limits !== null && !actions.includes('use')) return 'limits: is only for policies with the action use';
+    if (approval !== null && !actions.includes(approval.for)) {
+      return "approval.for: must be one of the policy's actions";
+    }
+    return null;
+  },
+});
+
+type Fields = typeof Policy.fields;
+/** `createdAt`: milliseconds since 1970; a replaced policy keeps it. */
+export type Policy = ValueOf<Fields>;
+export type PolicyDraft = DraftOf<Fields>;
+export type PolicyInput = InputOf<Fields>;
+export type PolicyReply = ReplyOf<Fields>;
+/** Null where the policy does not limit. `bytesPerHour`: the bytes of request and response bodies together. */
+export type PolicyLimits = NonNullable<Policy['limits']>;
+
+export function isAction(text: string): text is Action {
+  return (ACTIONS as readonly string[]).includes(text);
+}
+
+/** @throws INVALID_REQUEST naming `field` and the rule. */
+export function parseTtl(value: number, field: string): TtlSeconds {
+  if (!Number.isInteger(value) || value < 1 || value > MAX_TTL_SECONDS) {
+    throw invalidRequest(field, `must be a whole number of seconds, 1 to ${MAX_TTL_SECONDS}`);
+  }
+  return value as TtlSeconds;
+}
+
+/** @throws INVALID_REQUEST */
+export function parsePrincipal(text: string): Principal {
+  const rule = 'must be agent:<name>, agent:<prefix>* or agent:*, or the same with operator:';
+  const kind = ['agent:', OPERATOR_PREFIX].find((prefix) => text.startsWith(prefix));
+  if (kind === undefined) throw invalidRequest('principal', rule);
+  const name = text.slice(kind.length);
+  if (name === '*') return text as Principal;
+  const prefix = name.endsWith('*') ? name.slice(0, -1) : name;
+  if (prefix === name) parseAgentName(prefix, 'principal');
+  else if (!NAME_PREFIX.test(prefix)) throw invalidRequest('principal', rule);
+  return text as Principal;
+}
+
+export function principalOf(name: PrincipalName): Principal {
+  return (isOperatorName(name) ? name : `agent:${name}`) as string as Principal;
+}
+
+export function isOfOperators(principal: Principal): boolean {
+  return principal.startsWith(OPERATOR_PREFIX);
+}
+
+/** Whether the principal names the agent or operator. Case-sensitive. */
+export function principalMatches(principal: Principal, name: PrincipalName): boolean {
+  const exact = principalOf(name);
+  return principal.endsWith('*') ? exact.startsWith(principal.slice(0, -1)) : principal === exact;
+}
