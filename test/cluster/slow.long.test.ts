@@ -12,8 +12,6 @@ import { startProxy } from '../kit/proxy.ts';
 import type { TestService } from '../kit/service.ts';
 import { untilWell } from './crash-load.ts';
 
-const named = (url: string, name: string): string => `${url}?application_name=${name}`;
-
 interface Timed<T = TestResponse> {
   readonly value: T;
   readonly ms: number;
@@ -23,19 +21,6 @@ async function timed<T>(work: Promise<T>): Promise<Timed<T>> {
   const startedAt = performance.now();
   const value = await work;
   return { value, ms: performance.now() - startedAt };
-}
-
-/** Resolves when the node of that name holds the head's lock and waits for its own network. */
-async function untilItHoldsTheLock(url: string, name: string): Promise<void> {
-  for (let tries = 0; tries < 1000; tries++) {
-    const [row] = await querySql(
-      url,
-      `SELECT count(*)::integer AS n FROM pg_stat_activity WHERE application_name = '${name}' AND state = 'idle in transaction'`,
-    );
-    if (row?.['n'] !== 0) return;
-    await sleep(5);
-  }
-  throw new Error(`${name} never held the lock`);
 }
 
 async function assertValid(nodes: readonly Pick<TestService, 'admin'>[]): Promise<void> {
@@ -48,15 +33,15 @@ test('a node stopped while it holds the lock delays others by two seconds, and i
   const { nodes } = await startCluster(t, {
     nodes: 3,
     url,
-    urlOf: (node) => named(node === 0 ? proxy.url : url, `node_${node}`),
+    urlOf: (node) => (node === 0 ? proxy.url : url),
   });
   const [stopped, ...others] = nodes;
   assert.ok(stopped);
   assert.equal((await stopped.admin.post('/api/v1/credentials', { path: 'a', value: 'the value' })).status, 201);
-  // Slows the connection, so that the node is stopped while it holds the lock.
-  proxy.delay(300);
+  // Its commit does not arrive, so that the node is stopped while it holds the lock.
+  const held = proxy.holdNextCommit();
   const late = stopped.admin.get('/api/v1/credentials/a');
-  await untilItHoldsTheLock(url, 'node_0');
+  await held;
   stopped.child.kill('SIGSTOP');
   t.after(() => stopped.child.kill('SIGCONT'));
   const waited = await Promise.all(others.map(({ admin }) => timed(admin.get('/api/v1/credentials/a'))));
@@ -71,7 +56,6 @@ test('a node stopped while it holds the lock delays others by two seconds, and i
   const answer = await late;
   assert.equal(answer.status, 503, answer.text);
   assert.doesNotMatch(answer.text, /the value/);
-  proxy.delay(0);
   await untilWell(nodes);
   assert.equal((await stopped.admin.get('/api/v1/credentials/a')).body.data.value, 'the value');
   const entries = (await stopped.admin.get('/api/v1/audit?resource=a&action=retrieve')).body.meta.total;

@@ -31,6 +31,8 @@ export interface Proxy {
   redirect(serverUrl: string): void;
   /** Cuts the next commit that passes; resolves when that has happened. */
   cutNextCommit(at: CutAt): Promise<void>;
+  /** Withholds the next commit, so that its transaction stays open; resolves when the commit has arrived here. */
+  holdNextCommit(): Promise<void>;
   /** The number of commits passed on so far. */
   readonly commits: number;
   /** The number of connections rejected so far. */
@@ -81,7 +83,7 @@ export async function startProxy(scope: Scope, serverUrl: string): Promise<Proxy
   let delayMs = 0;
   let isOpen = true;
   let isSwallowing = false;
-  let cut: { readonly at: CutAt; readonly done: () => void } | null = null;
+  let cut: { readonly at: CutAt | 'never'; readonly done: () => void } | null = null;
   let commits = 0;
   let refused = 0;
   let frozen: ReadonlySet<unknown> = new Set();
@@ -120,6 +122,11 @@ export async function startProxy(scope: Scope, serverUrl: string): Promise<Proxy
       }
       const { at, done } = cut;
       cut = null;
+      if (at === 'never') {
+        frozen = new Set([...frozen, pair]);
+        upstream.write(chunk.subarray(0, commitAt), done);
+        return;
+      }
       if (at === 'after') {
         isCutAfter = true;
         send(upstream, chunk);
@@ -174,6 +181,10 @@ export async function startProxy(scope: Scope, serverUrl: string): Promise<Proxy
     cutNextCommit: (at) =>
       new Promise((done) => {
         cut = { at, done };
+      }),
+    holdNextCommit: () =>
+      new Promise((done) => {
+        cut = { at: 'never', done };
       }),
     freeze: () => {
       frozen = new Set(pairs);
