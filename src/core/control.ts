@@ -97,10 +97,14 @@ export class ControlState {
     else this.#operators.delete(row.name.toLowerCase());
   }
 
+  /** WHY both: a row that was altered outside may have the id of one agent and the name of another. */
   #removeAgent({ id, name }: { readonly id: AgentId; readonly name: AgentName }): void {
     this.#sortedAgents = null;
-    this.#agentsById.delete(id);
-    this.#agentsByName.delete(name.toLowerCase());
+    for (const agent of [this.#agentsById.get(id), this.#agentsByName.get(name.toLowerCase())]) {
+      if (agent === undefined) continue;
+      this.#agentsById.delete(agent.id);
+      this.#agentsByName.delete(agent.name.toLowerCase());
+    }
   }
 
   #putAgent(agent: Agent): void {

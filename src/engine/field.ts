@@ -189,7 +189,8 @@ export function time<const W extends string | undefined = undefined>(
   return field<number, string, string, W>({ kind: 'time' }, options, {
     read(given, where, problems) {
       const at = typeof given === 'string' && TIMESTAMP.test(given) ? Date.parse(given) : Number.NaN;
-      if (!Number.isNaN(at)) return at;
+      // WHY compared: February 30 is a day of March.
+      if (!Number.isNaN(at) && new Date(at).toISOString().startsWith(String(given).slice(0, 19))) return at;
       problems.push(`${where}: must be a time in UTC such as 2026-01-31T09:30:00Z`);
       return undefined;
     },
@@ -319,7 +320,7 @@ export function readFields<F extends Fields>(
   const values: Record<string, unknown> = {};
   for (const { property, wire, field: each } of entriesOf(fields)) {
     if (each.presence === 'set by the server') continue;
-    const value = given[wire] ?? each.byDefault;
+    const value = given[wire] === undefined ? each.byDefault : given[wire];
     if (value !== undefined) values[property] = each.read(value, prefix + wire, problems);
     else if (each.presence === 'optional') values[property] = null;
     else problems.push(`${prefix}${wire}: is required`);

@@ -134,6 +134,30 @@ test('a node that missed more than the recorded removals reloads all agents and 
   assert.deepEqual([policies.includes('far'), policies.includes('many-1')], [true, false]);
 });
 
+test('rows of removals that were written outside change nothing and make no batch fail', async () => {
+  const [row] = await querySql(cluster.url, 'SELECT epoch FROM leasehold.audit_head');
+  const next = Number(row?.['epoch']) + 1;
+  const before = (await two.admin.get('/api/v1/policies')).body.data;
+  for (const resource of ['x', '', '__proto__', 'constructor', 'session', 'credential']) {
+    for (const epoch of [next, next + 5, 9_000_000_000_000]) {
+      await querySql(
+        cluster.url,
+        `INSERT INTO leasehold.control_removals VALUES (${epoch}, '${resource}', 'an id', 'far') ON CONFLICT DO NOTHING`,
+      );
+    }
+  }
+  const extra = { name: 'extra', principal: 'agent:a', resources: ['*'], actions: ['list'] };
+  for (const [writer, reader] of [
+    [one, two],
+    [two, one],
+  ]) {
+    assert.equal((await writer?.admin.post('/api/v1/policies', extra))?.status, 201);
+    assert.equal((await reader?.admin.get('/api/v1/policies/extra'))?.status, 200);
+    assert.equal((await writer?.admin.delete('/api/v1/policies/extra'))?.status, 204);
+    assert.deepEqual((await reader?.admin.get('/api/v1/policies'))?.body.data, before);
+  }
+});
+
 test('a wrong root key is rejected and changes nothing', async () => {
   const file = `${cluster.rootKeyFile}.wrong`;
   writeFileSync(file, `${Buffer.alloc(32, 1).toString('base64')}\n`, { mode: 0o600 });

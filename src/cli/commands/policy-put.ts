@@ -1,7 +1,5 @@
 /** `leasehold policy put`: creates a policy, or replaces one after confirmation. */
 
-import type { Fields } from '../../engine/field.ts';
-import type { ResourceType } from '../../engine/resource.ts';
 import { type FlagValues, text } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
@@ -15,11 +13,10 @@ import { readResource } from '../resource/fields.ts';
 import { fieldsFrom, flagOf, flagsOf } from '../resource/flags.ts';
 import { printNotice } from '../terminal.ts';
 
-const POLICY = Policy as unknown as ResourceType<Fields>;
 const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
 
 const FLAGS = {
-  ...flagsOf(POLICY),
+  ...flagsOf(Policy),
   file: text('FILE', 'read the whole policy from this TOML, JSON or YAML file; - for standard input'),
   ...CONFIRMATION_FLAGS,
 };
@@ -80,7 +77,7 @@ const STORE_AND_USE =
 /** @throws UsageError */
 async function readDraft(invocation: Invocation, flags: FlagValues<typeof FLAGS>, name: string): Promise<PolicyDraft> {
   const { file, yes: _yes, 'dry-run': _isDry, ...given } = flags;
-  const fields = fieldsFrom(POLICY, given);
+  const fields = fieldsFrom(Policy, given);
   if (file !== null) {
     if (Object.keys(fields).length > 0) {
       throw new UsageError('--file contains the whole policy and cannot be combined with the other flags');
@@ -91,7 +88,7 @@ async function readDraft(invocation: Invocation, flags: FlagValues<typeof FLAGS>
   if ('draft' in read) return read.draft;
   const problems = read.problems.map((problem) => {
     const [, field = '', rule = problem] = /^([\w.]+)(?:\[\d+\])?: (.*)$/s.exec(problem) ?? [];
-    return { where: flagOf(POLICY, field) ?? 'NAME', what: rule };
+    return { where: flagOf(Policy, field) ?? 'NAME', what: rule };
   });
   throw problemsError(problems, 'leasehold policy put --help');
 }

@@ -1,6 +1,5 @@
 /** Flags for the fields of a resource: one for each field, but those that the server sets and the key. */
 import { type AnyField, entriesOf, type Fields, type Form } from '../../engine/field.ts';
-import type { ResourceType } from '../../engine/resource.ts';
 import { type Flag, list, parseDuration, text } from '../../flags/flag.ts';
 
 interface FieldFlag {
@@ -10,6 +9,11 @@ interface FieldFlag {
   readonly wire: string;
   readonly flag: string;
   readonly field: AnyField;
+}
+
+interface Declared {
+  readonly fields: Fields;
+  readonly key: string;
 }
 
 type Given = Readonly<Record<string, string | null | readonly string[]>>;
@@ -24,7 +28,7 @@ function fieldFlags(fields: Fields, key: string, record: string | null = null): 
 }
 
 /** A field with several values has a flag that may be repeated; its values may also be separated by commas. */
-export function flagsOf({ fields, key }: ResourceType<Fields>): Readonly<Record<string, Flag<Given[string]>>> {
+export function flagsOf({ fields, key }: Declared): Readonly<Record<string, Flag<Given[string]>>> {
   return Object.fromEntries(
     fieldFlags(fields, key).map(({ flag, field }) => {
       const { placeholder = 'TEXT', help = '' } = field;
@@ -34,7 +38,7 @@ export function flagsOf({ fields, key }: ResourceType<Fields>): Readonly<Record<
 }
 
 /** The fields as a file has them; empty if no flag is given. */
-export function fieldsFrom({ fields, key }: ResourceType<Fields>, given: Given): Readonly<Record<string, unknown>> {
+export function fieldsFrom({ fields, key }: Declared, given: Given): Readonly<Record<string, unknown>> {
   const input: Record<string, unknown> = {};
   for (const { record, wire, flag, field } of fieldFlags(fields, key)) {
     const value = inputOf(field.form, given[flag] ?? null);
@@ -54,7 +58,7 @@ function inputOf(form: Form, given: Given[string]): unknown {
 }
 
 /** The flag of the field that a problem names, such as `--max-ttl`; null for the key. */
-export function flagOf({ fields, key }: ResourceType<Fields>, where: string): string | null {
+export function flagOf({ fields, key }: Declared, where: string): string | null {
   const all = fieldFlags(fields, key);
   const found = all.find((each) => each.where === where) ?? all.find(({ record }) => record === where);
   return found === undefined ? null : `--${found.flag}`;

@@ -24,12 +24,15 @@ export async function readControl(
 ): Promise<ControlChanges | null> {
   if (epoch - afterEpoch > MAX_EPOCHS_BEHIND || epoch < afterEpoch) return null;
   const [removed, ...changed] = await Promise.all([
-    connection.query`SELECT resource, id, name FROM control_removals WHERE epoch > ${afterEpoch}::bigint`,
-    ...HELD_RESOURCES.map((resource) => readChanged(connection, resource, afterEpoch)),
+    connection.query`SELECT resource, id, name FROM control_removals
+      WHERE epoch > ${afterEpoch}::bigint AND epoch <= ${epoch}::bigint`,
+    ...HELD_RESOURCES.map((resource) => readChanged(connection, resource, afterEpoch, epoch)),
   ]);
-  const removals = removed.map(({ resource, id, name }) => {
+  const removals = removed.flatMap(({ resource: given, id, name }): HeldRemove[] => {
+    // Another word is one that was written outside Leasehold.
+    const resource = HELD_RESOURCES.find((each) => each === given);
     const row = { id: String(id), name: String(name) };
-    return { kind: 'remove', resource: String(resource), row } as unknown as HeldRemove;
+    return resource === undefined ? [] : [{ kind: 'remove', resource, row } as HeldRemove];
   });
   const puts = changed.flat();
   const subjects = new Set([...removals, ...puts].map(({ resource, row }) => subjectOf(resource, row)));
@@ -38,8 +41,14 @@ export async function readControl(
   return { removals, puts, states: new Map(toStates(states)) };
 }
 
-async function readChanged(connection: Connection, resource: HeldResource, afterEpoch: number): Promise<HeldPut[]> {
+async function readChanged(
+  connection: Connection,
+  resource: HeldResource,
+  afterEpoch: number,
+  epoch: number,
+): Promise<HeldPut[]> {
   const table: Table<object> = RESOURCE_TABLES[resource];
-  const rows = await connection.query`SELECT ${table.list} FROM ${raw(table.name)} WHERE epoch > ${afterEpoch}::bigint`;
+  const rows = await connection.query`SELECT ${table.list} FROM ${raw(table.name)}
+    WHERE epoch > ${afterEpoch}::bigint AND epoch <= ${epoch}::bigint`;
   return rows.map((row) => ({ kind: 'put', resource, row: table.decode(row) }) as HeldPut);
 }
