@@ -67,6 +67,14 @@ const MISTAKES: readonly [line: string, says: RegExp][] = [
   ['policy apply missing', /^leasehold: missing: cannot be read/],
 ];
 
+test('each field of an approval has its flag, and --timeout stays that of the connection', async (t) => {
+  const { code, stdout } = await newHome(t, environment).leasehold(['policy', 'put', '--help']);
+  assert.equal(code, 0);
+  for (const flag of ['', '-each', '-scope', '-quorum', '-timeout'])
+    assert.match(stdout, new RegExp(`--approval${flag} `));
+  assert.doesNotMatch(stdout, /^ +--(?:each|scope|quorum) /m);
+});
+
 test('usage errors are found before any request and exit with 1', async (t) => {
   // Nothing listens at this address, so a request exits with 2.
   const home = newHome(t, { LEASEHOLD_ADDR: 'http://127.0.0.1:9', LEASEHOLD_TOKEN: 'lha_0123456789abcdef' });

@@ -88,7 +88,7 @@ function toInput(all: Fields, fields: FormFields): Readonly<Record<string, unkno
   const input: Record<string, unknown> = {};
   for (const { name, part, field, mayBeEmpty, givenBy } of formFields(all)) {
     const text = fields[name] ?? '';
-    const isLeftOut = (mayBeEmpty && text === '') || (givenBy !== null && fields[givenBy] === '');
+    const isLeftOut = (mayBeEmpty && String(text).trim() === '') || (givenBy !== null && fields[givenBy] === '');
     if (isLeftOut) continue;
     const value = valueIn(field, text);
     if (name === part) input[part] = value;

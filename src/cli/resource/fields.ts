@@ -75,7 +75,7 @@ function withHint(fields: Fields, problem: string, given: Readonly<Record<string
     value =
       typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[part] : undefined;
   }
-  if (form?.kind !== 'choice' || typeof value !== 'string') return problem;
+  if (form?.kind !== 'choice' || typeof value !== 'string' || form.words.includes(value)) return problem;
   const meant = nearest(value.toLowerCase(), form.words);
   return meant === null ? problem : `${problem}; did you mean ${meant}?`;
 }
