@@ -31,7 +31,7 @@ export const replacementSchema = (of: ResourceType<Fields>): TObject => schemasO
 export const replySchema = (of: ResourceType<Fields>): TObject => schemasOf(of).reply;
 export const keySchema = (of: ResourceType<Fields>): TSchema => schemasOf(of).draft.properties[of.key] ?? Type.String();
 
-/** The schemas that the OpenAPI document names: those of the resource, and of the records in it. */
+/** The schemas of the resource, and of the records in it, that the OpenAPI document names. */
 export function componentsOf<F extends Fields>(of: ResourceType<F>): [name: string, schema: TSchema][] {
   const name = capitalised(of.name);
   const { draft, replacement, reply } = schemasOf(of as unknown as ResourceType<Fields>);

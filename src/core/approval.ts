@@ -1,7 +1,6 @@
 /**
  * Approvals: what a person has to allow before a request passes, and what was answered. SOURCE: docs/approvals.md.
  */
-
 import { invalidRequest } from '../engine/errors.ts';
 import { type ApprovalTerms, type ApprovedAction, describeLimit } from '../vault/policies/approval-rule.ts';
 import { Policy } from '../vault/policies/policy.ts';

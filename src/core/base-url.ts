@@ -3,7 +3,6 @@
  * its host is that of one of the credential's targets, never the caller's. Pure.
  * SOURCE: docs/api.md, "Base URL"; docs/decisions.md, "Brokered use".
  */
-
 import { invalidRequest } from '../engine/errors.ts';
 import type { UseFields } from './audit.ts';
 import { type CredentialPath, parsePath } from './path.ts';

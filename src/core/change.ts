@@ -1,5 +1,4 @@
 /** The changes of an outcome as plain data, which the ledger applies in memory and commits to the store. */
-
 import type { Policy } from '../vault/policies/policy.ts';
 import type { Agent, Session } from './agent.ts';
 import type { Approval, ApprovalRequest } from './approval.ts';
@@ -25,7 +24,7 @@ export interface RowOf {
 }
 export type Resource = keyof RowOf;
 
-/** The columns that identify a row to remove, and those of its subject in the audit log. */
+/** The columns of the key of a row to remove, and of its subject in the audit log. */
 export interface KeyOf {
   readonly agent: Pick<Agent, 'id' | 'name'>;
   readonly operator: Pick<Operator, 'id' | 'name'>;

@@ -1,5 +1,4 @@
 /** The control state: agents, operators and policies, as every decision sees them. */
-
 import type { Policy } from '../vault/policies/policy.ts';
 import { PolicyIndex } from '../vault/policies/policy-index.ts';
 import type { Agent } from './agent.ts';

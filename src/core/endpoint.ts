@@ -2,7 +2,6 @@
  * Endpoints of the HTTP API as data with a pure decision: route, validation, permission, event of the audit log and
  * idempotency follow from the declaration.
  */
-
 import { invalidRequest } from '../engine/errors.ts';
 import type { Fields } from '../engine/field.ts';
 import type { DraftOf, ResourceType } from '../engine/resource.ts';
@@ -25,7 +24,7 @@ interface EndpointSpec<I, R> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly summary: string;
-  /** The event that the audit log records, which is also what a caller needs the permission for. */
+  /** The event that the audit log records. A caller needs the permission for it. */
   readonly permission: EventType;
   readonly status?: 201;
   readonly acceptsIdempotencyKey?: true;

@@ -2,7 +2,6 @@
  * An operation: one pure, synchronous function from the known state, the caller and the time to an outcome. It does no
  * I/O and reads no clock. A rejection is an outcome like any other, so that it is recorded.
  */
-
 import { ApiError, type ApiErrorCode, type ErrorInfo } from '../engine/errors.ts';
 import { type Authentication, actorId, actorName, type Caller, identify, type Requester } from './agent.ts';
 import { type AuditResult, draftEntry, type EntryDraft, type EventType, type UseFields } from './audit.ts';

@@ -2,7 +2,6 @@
  * Operators: the people who run a vault. Their roles decide what they may do, and policies for `operator:<name>` which
  * credentials an editor may touch. SOURCE: docs/operators.md.
  */
-
 import { invalidRequest } from '../engine/errors.ts';
 import type { EventType } from './audit.ts';
 import type { AgentId, Brand, OperatorName, PublicKey } from './names.ts';

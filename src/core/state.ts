@@ -3,7 +3,6 @@
  * MAC, so that a row that was replayed or rolled back outside Leasehold has no effect. SOURCE: docs/formats.md,
  * "State in the log".
  */
-
 import type { Policy } from '../vault/policies/policy.ts';
 import type { Agent, Session } from './agent.ts';
 import type { Approval } from './approval.ts';

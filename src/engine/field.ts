@@ -4,7 +4,7 @@
  */
 import { ruleBroken } from './errors.ts';
 
-/** What breaks a rule, each as `field: rule`. No value of a request is in it. */
+/** The broken rules, each as `field: rule`. A problem never contains a value of the request. */
 export type Problems = string[];
 
 /** A grammar of texts, which exists once. `parse` throws INVALID_REQUEST that names the field and the rule. */
@@ -22,35 +22,38 @@ export type Form =
   | { readonly kind: 'text'; readonly grammar: Grammar<string> }
   | { readonly kind: 'integer'; readonly min: number; readonly max: number; readonly unit: 'seconds' | null }
   | { readonly kind: 'choice'; readonly words: readonly string[]; readonly noun: string | null }
-  /** In memory milliseconds since 1970, otherwise a timestamp in UTC. */
+  /** The value is milliseconds since 1970 in memory, and a timestamp in UTC in requests and replies. */
   | { readonly kind: 'time' }
-  /** `max`: null for any number. No two items are equal in memory. */
+  /** `max` is null for any number of items. No two items are equal in memory. */
   | { readonly kind: 'list'; readonly item: Form; readonly min: number; readonly max: number | null }
   | { readonly kind: 'record'; readonly fields: Fields; readonly title: string; readonly needsOne: boolean };
 
-/** `set by the server`: not in requests. `by default`: optional in requests, and always in replies. */
+/**
+ * Requests never have a field that is `set by the server`. A field with a value `by default` is optional in requests,
+ * and every reply has it.
+ */
 type Presence = 'required' | 'optional' | 'by default' | 'set by the server';
 
-/** What people read of a field. */
+/** The texts about a field that people read. */
 interface FieldTexts {
-  /** For the OpenAPI document. */
+  /** The description in the OpenAPI document. */
   readonly description?: string;
   /** The label of its input in the console. */
   readonly label?: string;
   /** The flag of the CLI, if it is not the name in requests with hyphens. */
   readonly flag?: string;
   readonly placeholder?: string;
-  /** For the help of its flag. */
+  /** The help text of the flag. */
   readonly help?: string;
 }
 
-/** WHY with a mark only: TypeScript would infer the types of a field from a wider one, where a function expects it. */
+/** WHY only a mark: where a function expects a wider field, TypeScript would infer the types of that one. */
 interface FieldMark {
   readonly isField: true;
 }
 export type Fields = Readonly<Record<string, FieldMark>>;
 
-/** `V`: the value in memory; `I`: that of a request; `R`: that of a reply. */
+/** `V` is the type of the value in memory, `I` in a request, and `R` in a reply. */
 export interface Field<V, I, R, P extends Presence, W extends string | undefined> extends FieldTexts, FieldMark {
   readonly form: Form;
   readonly presence: P;
@@ -113,7 +116,7 @@ function field<V, I, R, W extends string | undefined>(
 type With<T, P extends Presence> =
   T extends Field<infer V, infer I, infer R, Presence, infer W> ? Field<V, I, R, P, W> : never;
 
-/** Null in memory where it is not given. */
+/** The value is null in memory where the field is not given. */
 export function optional<T extends FieldMark>(of: T): With<T, 'optional'> {
   return { ...of, presence: 'optional' } as unknown as With<T, 'optional'>;
 }
@@ -220,7 +223,7 @@ interface ListLimits {
   readonly max?: number;
 }
 
-/** Equal items are one in memory. */
+/** Several equal items are one item in memory. */
 export function list<T extends FieldMark, const W extends string | undefined = undefined>(
   of: T,
   limits: ListLimits,
@@ -297,7 +300,7 @@ export function entriesOf(fields: Fields): { property: string; wire: string; fie
   }));
 }
 
-/** The names in requests, of the fields that requests have. */
+/** The names of the fields that requests have. */
 export function wireNames(fields: Fields): string[] {
   const inRequests = entriesOf(fields).filter(({ field: { presence } }) => presence !== 'set by the server');
   return inRequests.map(({ wire }) => wire);
@@ -328,7 +331,7 @@ export function readFields<F extends Fields>(
   return values as ValueOf<F>;
 }
 
-/** Leaves out the optional fields that are null. */
+/** Skips the optional fields that are null. */
 export function writeFields<F extends Fields>(fields: F, values: ValueOf<F>): ReplyOf<F> {
   const written: Record<string, unknown> = {};
   for (const { property, wire, field: each } of entriesOf(fields)) {

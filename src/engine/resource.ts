@@ -29,7 +29,7 @@ type ServerFields<F extends Fields> = {
   [K in keyof F]: F[K] extends { readonly presence: 'set by the server' } ? K : never;
 }[keyof F];
 
-/** A row without what the server sets. */
+/** A row without the fields that the server sets. */
 export type DraftOf<F extends Fields> = Omit<ValueOf<F>, ServerFields<F>>;
 
 export interface ResourceType<F extends Fields> extends ResourceSpec<F> {
@@ -74,7 +74,7 @@ export function resource<F extends Fields>(name: string, spec: ResourceSpec<F>):
       return key;
     },
     toReply: (row) => writeFields(fields, row),
-    // A request has the fields of a reply but those that the server sets, which a draft does not have.
+    // A request has the fields of a reply except those that the server sets, and a draft does not have them either.
     toInput: (draft) => writeFields(fields, draft as ValueOf<F>) as InputOf<F>,
     fromReply: (reply) => restoreFields(fields, reply as Readonly<Record<string, unknown>>) as ValueOf<F>,
   };

@@ -1,5 +1,4 @@
 /** Registers the rows of the route table with the framework. Every request of the interface goes through `handle`. */
-
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
 import type { TSchema } from 'typebox';

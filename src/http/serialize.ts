@@ -1,5 +1,4 @@
 /** Converts the vault's types to those of the interface, with keys in snake case and times as ISO 8601 timestamps. */
-
 import type * as api from '../api/types.ts';
 import type { CredentialExposure, Held, Panicked } from '../api/types.ts';
 import type { Agent } from '../core/agent.ts';

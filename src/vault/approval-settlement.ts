@@ -17,7 +17,7 @@ import { yieldToEventLoop } from './paging.ts';
 const SETTLE_INTERVAL_MS = 1000;
 const SETTLE_ROWS = 64;
 
-/** What an approval relies on. A new credential of the path, or a new version of it, has another id or number. */
+/** An approval relies on rows of these resources. It also relies on the credential's id, which ends with a removal. */
 const RELIED_ON: readonly Resource[] = ['policy', 'targets', 'agent', 'operator'];
 
 /** Whether an approval may rely on something else after the change. */

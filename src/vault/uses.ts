@@ -49,7 +49,7 @@ export interface NetworkLimits {
   readonly ownPorts: () => readonly number[];
 }
 
-/** Whether any use may have to be cut after the change. */
+/** Whether the change may end any brokered request. */
 function mayEndAny(change: StoredChange): boolean {
   if (change.kind === 'put') return change.resource === 'policy' || change.resource === 'targets';
   return change.kind === 'remove' || change.kind === 'revokeMatching';

@@ -119,7 +119,7 @@ test('an unresponsive service times out, separately for each attempt', async (t)
   });
   const tookMs = performance.now() - startedAt;
   assert.ok(tookMs >= 190, `${tookMs} ms`);
-  // Its own proxy: on a busy machine the request that timed out may arrive now, and take the fault of this one.
+  // WHY another proxy: on a busy machine the request that timed out may arrive now, and take the fault of this one.
   const other = await throughProxy(t, shared);
   other.between.next('silence');
   assert.equal((await other.asAdmin({ timeoutMs: 2000 }).credentials.retrieve(path)).path, path);

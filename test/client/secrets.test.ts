@@ -70,7 +70,7 @@ test('the error of a failed call contains neither the value, nor the token, nor 
     );
   };
   const store = (by = vault) => by.credentials.store({ path, value });
-  // Its own proxy: a request that timed out may arrive later, and take the fault of another.
+  // WHY another proxy: a request that timed out may arrive later, and take the fault of another.
   const silent = await throughProxy(t, shared);
   silent.between.next('silence');
   const echo = { status: 500, body: `{"error":{"said":"${value} ${service.adminToken}"}}` };

@@ -157,7 +157,7 @@ test('a use may take 11 minutes, or the time of the option', async (t) => {
     [limits().includes(30_000), limits().includes(45_000), limits().includes(660_000)],
     [true, true, false],
   );
-  // A proxy of its own: on a busy machine the request that timed out may arrive during the next test.
+  // WHY another proxy: on a busy machine the request that timed out may arrive during the next test.
   const own = await throughProxy(t, scene);
   own.between.next('silence');
   await assert.rejects(own.asAdmin({ timeoutMs: 50, retries: 0 }).use(request), {

@@ -38,7 +38,7 @@ test('a node stopped while it holds the lock delays others by two seconds, and i
   const [stopped, ...others] = nodes;
   assert.ok(stopped);
   assert.equal((await stopped.admin.post('/api/v1/credentials', { path: 'a', value: 'the value' })).status, 201);
-  // Its commit does not arrive, so that the node is stopped while it holds the lock.
+  // The commit of the node does not arrive, so that it is stopped while it holds the lock.
   const held = proxy.holdNextCommit();
   const late = stopped.admin.get('/api/v1/credentials/a');
   await held;

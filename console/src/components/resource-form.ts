@@ -5,12 +5,12 @@
 import { type AnyField, entriesOf, type Fields, isRecord } from '../../../src/engine/field.ts';
 import type { DraftOf, ResourceType } from '../../../src/engine/resource.ts';
 
-/** By the names in requests: `max_ttl`, `limits.concurrent`. A choice of several words is a list. */
+/** The inputs' texts, keyed by the field as messages name it, such as `limits.concurrent`. Checkboxes have a list. */
 export type FormFields = Readonly<Record<string, string | readonly string[]>>;
 
 export interface FormField {
   readonly name: string;
-  /** The field of the request that it is, or is part of; problems have this name. */
+  /** The field of the request that contains this one, or is it. A problem has this name. */
   readonly part: string;
   readonly field: AnyField;
   /** Whether an empty input leaves the field out. */
@@ -42,7 +42,7 @@ export function formFields(fields: Fields): FormField[] {
   });
 }
 
-/** What a form for a new row shows. */
+/** The texts of a form for a new row. */
 export function emptyFields(fields: Fields): FormFields {
   return Object.fromEntries(
     formFields(fields).map(({ name, field }) => [name, isChoices(field) ? [] : String(field.byDefault ?? '')]),

@@ -29,7 +29,7 @@ export function readResource<F extends Fields>(of: ResourceType<F>, value: unkno
 
 const whereOf = (problem: string): string => problem.slice(0, problem.indexOf(': '));
 
-/** The fields with durations as seconds. An unknown field, or a duration that is none, is a problem. */
+/** The fields with durations as seconds. An unknown field and an invalid duration are problems. */
 function prepared(fields: Fields, given: Readonly<Record<string, unknown>>, prefix: string) {
   const input: Record<string, unknown> = {};
   const problems: string[] = [];
@@ -37,7 +37,7 @@ function prepared(fields: Fields, given: Readonly<Record<string, unknown>>, pref
   for (const [name, value] of Object.entries(given)) {
     const field = known.get(name);
     if (field === undefined) problems.push(unknownField(name, wireNames(fields), prefix));
-    // What the server sets is skipped, so that the output of `show` is a valid file.
+    // A field that the server sets is skipped, so that the output of `show` is a valid file.
     if (field === undefined || field.presence === 'set by the server') continue;
     const { form } = field;
     if (form.kind === 'record' && isRecord(value)) {

@@ -1,4 +1,4 @@
-/** Flags for the fields of a resource: one for each field, but those that the server sets and the key. */
+/** Flags for the fields of a resource, except the key and the fields that the server sets. */
 import { type AnyField, entriesOf, type Fields, type Form } from '../../engine/field.ts';
 import { type Flag, list, parseDuration, text } from '../../flags/flag.ts';
 
@@ -37,7 +37,7 @@ export function flagsOf({ fields, key }: Declared): Readonly<Record<string, Flag
   );
 }
 
-/** The fields as a file has them; empty if no flag is given. */
+/** The fields in the form of a file. The result is empty if no flag is given. */
 export function fieldsFrom({ fields, key }: Declared, given: Given): Readonly<Record<string, unknown>> {
   const input: Record<string, unknown> = {};
   for (const { record, wire, flag, field } of fieldFlags(fields, key)) {

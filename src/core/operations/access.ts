@@ -1,5 +1,4 @@
 /** Access to credentials: the decision for agents and operators, and the administrator's rule. */
-
 import { decide, denialReason } from '../../vault/policies/decision.ts';
 import type { Action } from '../../vault/policies/policy.ts';
 import type { Agent } from '../agent.ts';

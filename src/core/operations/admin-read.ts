@@ -1,7 +1,6 @@
 /**
  * Operations that only the administrator may call. A rejected agent is recorded. SOURCE: docs/decisions.md, "Requests".
  */
-
 import { ApiError } from '../../engine/errors.ts';
 import type { EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';

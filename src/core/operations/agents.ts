@@ -1,5 +1,4 @@
 /** Registers, deregisters and reads agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
-
 import { ApiError } from '../../engine/errors.ts';
 import { agentBeyondReach } from '../../vault/policies/reach.ts';
 import { type Agent, actorName } from '../agent.ts';

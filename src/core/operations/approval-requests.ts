@@ -2,7 +2,6 @@
  * The part of a decision that waits for people: whether a request that policies allow needs an approval, has one, or
  * asks for one. A grant is used in the same batch as the request that it lets pass. SOURCE: docs/approvals.md.
  */
-
 import type { ErrorInfo } from '../../engine/errors.ts';
 import { type ApprovalTerms, type ApprovedAction, combineRules } from '../../vault/policies/approval-rule.ts';
 import type { Policy } from '../../vault/policies/policy.ts';

@@ -1,5 +1,4 @@
 /** Answers, withdraws, reads and ends approvals. SOURCE: docs/approvals.md. */
-
 import { decide } from '../../vault/policies/decision.ts';
 import { type Agent, actorId, actorName } from '../agent.ts';
 import {

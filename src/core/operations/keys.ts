@@ -1,7 +1,6 @@
 /**
  * Key slots and the rotation of keys. Only the administrator may call them; each leaves an entry. SOURCE: docs/keys.md.
  */
-
 import { invalidRequest } from '../../engine/errors.ts';
 import { draftEntry, type EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';

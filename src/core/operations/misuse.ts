@@ -3,7 +3,6 @@
  * tells that it has left the program that it was made for, and uses over a policy's limits.
  * SOURCE: docs/decisions.md, "Misuse of tokens".
  */
-
 import type { ErrorInfo } from '../../engine/errors.ts';
 import type { Authentication } from '../agent.ts';
 import { draftEntry } from '../audit.ts';

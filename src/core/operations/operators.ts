@@ -1,5 +1,4 @@
 /** Adds, changes, reads and removes operators. SOURCE: docs/operators.md. */
-
 import { ApiError, invalidRequest } from '../../engine/errors.ts';
 import type { BatchState } from '../batch-state.ts';
 import { putRow, removeRow } from '../change.ts';

@@ -1,5 +1,4 @@
 /** Registers and removes passkeys of operators. SOURCE: docs/operators.md, "Signing in". */
-
 import { type ErrorInfo, invalidRequest } from '../../engine/errors.ts';
 import { draftEntry } from '../audit.ts';
 import { putRow } from '../change.ts';

@@ -2,7 +2,6 @@
  * Retrieves a value and issues a lease.
  * SOURCE: docs/api.md, "Credentials" and "Errors"; docs/decisions.md, "Credentials" and "Policies".
  */
-
 import type { TtlSeconds } from '../../vault/policies/policy.ts';
 import { type Credential, type CredentialVersion, isKept, type Secret } from '../credential.ts';
 import type { LeaseId } from '../names.ts';

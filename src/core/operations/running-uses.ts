@@ -2,7 +2,6 @@
  * Uses whose upstream response has not ended: whether they may go on, and how they ended.
  * SOURCE: docs/decisions.md, "Brokered use".
  */
-
 import { ApiError } from '../../engine/errors.ts';
 import { type Authentication, identify } from '../agent.ts';
 import type { ApprovalId } from '../approval.ts';

@@ -2,7 +2,6 @@
  * Logs in with a signed challenge, reads and ends a session.
  * SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions".
  */
-
 import { ApiError } from '../../engine/errors.ts';
 import { principalOf } from '../../vault/policies/policy.ts';
 import { type Agent, hasKey, type Session, type SessionCaller } from '../agent.ts';

@@ -2,7 +2,6 @@
  * Sign-ins of operators in a browser: by passkey, by a provider's identity, and by the one-time code of a session.
  * SOURCE: docs/operators.md, "Signing in"; docs/decisions.md, "Agents and sessions".
  */
-
 import { ApiError, invalidRequest } from '../../engine/errors.ts';
 import { identifySession } from '../agent.ts';
 import { draftEntry, type EntryDraft } from '../audit.ts';

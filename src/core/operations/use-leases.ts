@@ -2,7 +2,6 @@
  * Use leases, which work only through the vault. One with a token may be used instead of the agent's session, for one
  * credential. SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
  */
-
 import type { TtlSeconds } from '../../vault/policies/policy.ts';
 import { actorId, actorName } from '../agent.ts';
 import type { Credential } from '../credential.ts';

@@ -3,7 +3,6 @@
  * result has the same entry id and follows when the response has ended.
  * SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
  */
-
 import type { TtlSeconds } from '../../vault/policies/policy.ts';
 import { actorName } from '../agent.ts';
 import type { ApprovalId } from '../approval.ts';

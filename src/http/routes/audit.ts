@@ -1,5 +1,4 @@
 /** Rows of the route table: the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
-
 import { type Static, Type } from 'typebox';
 import {
   AuditEntry,

@@ -2,7 +2,6 @@
  * Rows of the route table: challenges, logins, sessions. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents
  * and sessions".
  */
-
 import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
 import { Challenge, CurrentSession, Session } from '../../api/responses.ts';
 import { parseChallengeId, parsePrincipalName } from '../../core/names.ts';

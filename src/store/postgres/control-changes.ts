@@ -29,7 +29,7 @@ export async function readControl(
     ...HELD_RESOURCES.map((resource) => readChanged(connection, resource, afterEpoch, epoch)),
   ]);
   const removals = removed.flatMap(({ resource: given, id, name }): HeldRemove[] => {
-    // Another word is one that was written outside Leasehold.
+    // Only a row that was written outside Leasehold has another word.
     const resource = HELD_RESOURCES.find((each) => each === given);
     const row = { id: String(id), name: String(name) };
     return resource === undefined ? [] : [{ kind: 'remove', resource, row } as HeldRemove];

@@ -97,7 +97,7 @@ const FIELDS = {
   ),
 };
 
-/** `timeout`: how many seconds a request waits for an answer. */
+/** `timeout` is the number of seconds that a request waits for an answer. */
 export type ApprovalRule = ValueOf<typeof FIELDS>;
 
 export const APPROVAL_RULE = record(

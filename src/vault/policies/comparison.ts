@@ -6,9 +6,9 @@ import { APPROVAL_EXTENTS, type ApprovalRule } from './approval-rule.ts';
 import { Policy, type PolicyDraft, type PolicyLimits, type Principal } from './policy.ts';
 
 export interface FieldChange {
-  /** As requests name it. */
+  /** The name of the field in requests. */
   readonly field: string;
-  /** Empty where it is not given. */
+  /** The value is an empty list where the field is not given. */
   readonly from: Shown;
   readonly to: Shown;
   /** Whether it adds agents, paths or actions, or allows longer leases or more uses. */
@@ -48,7 +48,7 @@ function widens<K extends Compared>(property: K, before: PolicyDraft, after: Pol
   return WIDENS[property](before[property], after[property]);
 }
 
-/** The fields that are given, but the name, by their names in requests: a record as a list of `field value`. */
+/** The given fields except the name, keyed by their names in requests. A record is a list of `field value`. */
 export function shownFields(draft: PolicyDraft): Readonly<Record<string, Shown>> {
   const given = Policy.toInput(draft) as Readonly<Record<string, unknown>>;
   const shown = COMPARED.flatMap(({ wire }): [string, Shown][] => {

@@ -3,7 +3,6 @@
  * call this function. Access is denied by default; among the matching policies the most restrictive one decides.
  * SOURCE: docs/decisions.md, "Policies".
  */
-
 import { isOperatorName, type PolicyName, type PrincipalName } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { matches } from '../../core/pattern.ts';

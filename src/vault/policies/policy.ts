@@ -163,12 +163,12 @@ export const Policy = resource('policy', {
 });
 
 type Fields = typeof Policy.fields;
-/** `createdAt`: milliseconds since 1970; a replaced policy keeps it. */
+/** `createdAt` is in milliseconds since 1970. A replaced policy keeps it. */
 export type Policy = ValueOf<Fields>;
 export type PolicyDraft = DraftOf<Fields>;
 export type PolicyInput = InputOf<Fields>;
 export type PolicyReply = ReplyOf<Fields>;
-/** Null where the policy does not limit. `bytesPerHour`: the bytes of request and response bodies together. */
+/** A limit is null where the policy does not limit. `bytesPerHour` counts the bodies of requests and responses. */
 export type PolicyLimits = NonNullable<Policy['limits']>;
 
 export function isAction(text: string): text is Action {

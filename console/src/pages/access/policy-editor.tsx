@@ -20,7 +20,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** What the form for a new policy shows. */
+/** The texts of the form for a new policy. */
 const NEW_POLICY: FormFields = { ...emptyFields(Policy.fields), principal: 'agent:', actions: ['retrieve'] };
 
 export function PolicyEditor({ policy, onSaved, onClose }: Props) {
