@@ -1,40 +1,51 @@
 /** The schemas of the requests and replies of resources, from their declarations. */
 import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import { type AnyField, entriesOf, type Fields, type Form } from '../engine/field.ts';
-import type { ResourceType } from '../engine/resource.ts';
 import { StrictObject, StringEnum, Timestamp } from './fields.ts';
 
-const known = new Map<Fields, { readonly draft: TObject; readonly replacement: TObject; readonly reply: TObject }>();
+interface Declared {
+  readonly name: string;
+  readonly key: string;
+  readonly fields: Fields;
+}
 
-/** Made once for each resource, so that a schema is compiled once. */
-function schemasOf({ name, key, fields }: ResourceType<Fields>) {
+interface Schemas {
+  readonly draft: TObject;
+  readonly replacement: TObject;
+  readonly reply: TObject;
+  readonly key: TSchema;
+}
+
+const known = new Map<Fields, Schemas>();
+
+/** WHY cached: a schema is compiled once. */
+function schemasOf({ name, key: keyName, fields }: Declared): Schemas {
   const made = known.get(fields);
   if (made !== undefined) return made;
   const properties = requestProperties(fields);
-  const keyed = properties[key] ?? Type.String();
+  const key = properties[keyName];
+  if (key === undefined) throw new Error(`requests for a ${name} have no ${keyName}`);
+  const repeated = { ...key, description: `Must equal the ${keyName} in the path.` };
   const schemas = {
     draft: StrictObject(properties),
-    replacement: StrictObject({
-      ...properties,
-      [key]: Type.Optional({ ...keyed, description: `Must equal the ${key} in the path.` } as TSchema),
-    }),
+    replacement: StrictObject({ ...properties, [keyName]: Type.Optional(repeated) }),
     reply: StrictObject(replyProperties(fields)),
+    key,
   };
-  if (properties[key] === undefined) throw new Error(`${name} has no field ${key}`);
   known.set(fields, schemas);
   return schemas;
 }
 
-export const draftSchema = (of: ResourceType<Fields>): TObject => schemasOf(of).draft;
+export const draftSchema = (of: Declared): TObject => schemasOf(of).draft;
 /** The key is in the path, and the body may repeat it. */
-export const replacementSchema = (of: ResourceType<Fields>): TObject => schemasOf(of).replacement;
-export const replySchema = (of: ResourceType<Fields>): TObject => schemasOf(of).reply;
-export const keySchema = (of: ResourceType<Fields>): TSchema => schemasOf(of).draft.properties[of.key] ?? Type.String();
+export const replacementSchema = (of: Declared): TObject => schemasOf(of).replacement;
+export const replySchema = (of: Declared): TObject => schemasOf(of).reply;
+export const keySchema = (of: Declared): TSchema => schemasOf(of).key;
 
 /** The schemas of the resource, and of the records in it, that the OpenAPI document names. */
-export function componentsOf<F extends Fields>(of: ResourceType<F>): [name: string, schema: TSchema][] {
+export function componentsOf(of: Declared): [name: string, schema: TSchema][] {
   const name = capitalised(of.name);
-  const { draft, replacement, reply } = schemasOf(of as unknown as ResourceType<Fields>);
+  const { draft, replacement, reply } = schemasOf(of);
   const records = entriesOf(of.fields).flatMap(({ wire, field: { form } }): [string, TSchema][] => {
     if (form.kind !== 'record') return [];
     const [given, shown] = [draft.properties[wire] ?? Type.Null(), reply.properties[wire] ?? Type.Null()];
@@ -53,7 +64,7 @@ function requestProperties(fields: Fields): TProperties {
   const given = entriesOf(fields).filter(({ field }) => field.presence !== 'set by the server');
   return Object.fromEntries(
     given.map(({ wire, field }) => {
-      const schema = schemaOf(field, requestProperties);
+      const schema = formSchema(field.form, { ...defaultOf(field), ...textsOf(field) }, requestProperties);
       return [wire, field.presence === 'required' ? schema : Type.Optional(schema)];
     }),
   );
@@ -62,29 +73,38 @@ function requestProperties(fields: Fields): TProperties {
 function replyProperties(fields: Fields): TProperties {
   return Object.fromEntries(
     entriesOf(fields).map(({ wire, field }) => {
-      const schema = schemaOf(field, replyProperties);
+      const schema = formSchema(field.form, textsOf(field), replyProperties);
       return [wire, field.presence === 'optional' ? Type.Optional(schema) : schema];
     }),
   );
 }
 
-function schemaOf(field: AnyField, propertiesOf: (fields: Fields) => TProperties): TSchema {
-  const stated = typeof field.byDefault === 'number' ? { description: `${field.byDefault} by default.` } : {};
-  const texts = field.description === undefined ? stated : { description: field.description };
-  return formSchema(field.form, texts, propertiesOf);
+interface Texts {
+  readonly description?: string;
 }
 
-function formSchema(
-  form: Form,
-  texts: { readonly description?: string },
-  propertiesOf: (fields: Fields) => TProperties,
-): TSchema {
+function textsOf({ description }: AnyField): Texts {
+  return description === undefined ? {} : { description };
+}
+
+function defaultOf({ byDefault }: AnyField): Texts {
+  return typeof byDefault === 'number' ? { description: `${byDefault} by default.` } : {};
+}
+
+function formSchema(form: Form, texts: Texts, propertiesOf: (fields: Fields) => TProperties): TSchema {
   switch (form.kind) {
     case 'text': {
       const { pattern, minLength, maxLength, description, noun } = form.grammar;
       const title = noun === undefined ? {} : { title: capitalised(noun) };
       const described = description === undefined ? {} : { description };
-      return Type.String({ minLength, maxLength, pattern: pattern.source, ...title, ...described, ...texts });
+      return Type.String({
+        minLength,
+        maxLength,
+        pattern: pattern.source.replaceAll('\\/', '/'),
+        ...title,
+        ...described,
+        ...texts,
+      });
     }
     case 'integer': {
       const title = form.unit === null ? {} : { title: capitalised(form.unit) };

@@ -3,22 +3,30 @@
  * idempotency follow from the declaration.
  */
 import { invalidRequest } from '../engine/errors.ts';
-import type { Fields } from '../engine/field.ts';
+import type { Fields, ValueOf } from '../engine/field.ts';
 import type { DraftOf, ResourceType } from '../engine/resource.ts';
 import type { EventType } from './audit.ts';
 import type { BatchState } from './batch-state.ts';
 import { type Context, type Operation, type OperationInput, type Outcome, operation } from './operation.ts';
 
 /** How a request is read: its schema, whether the last part of its path is the key of a row, and its parser. */
-interface Input<I> {
-  readonly of: ResourceType<Fields>;
+interface Input<F extends Fields, I> {
+  readonly of: ResourceType<F>;
   readonly body: 'draft' | 'replacement' | null;
   readonly hasKey: boolean;
   /** @throws INVALID_REQUEST */
   read(key: string, body: Readonly<Record<string, unknown>>): I;
 }
 
-interface EndpointSpec<I, R> {
+/** A reply contains a row, all rows, or nothing. */
+type ReplyKind = 'row' | 'list' | null;
+type Decided<F extends Fields, K extends ReplyKind> = K extends 'row'
+  ? ValueOf<F>
+  : K extends 'list'
+    ? readonly ValueOf<F>[]
+    : null;
+
+interface EndpointSpec<F extends Fields, I, K extends ReplyKind> {
   /** The `operationId` of the OpenAPI document. */
   readonly id: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
@@ -28,19 +36,21 @@ interface EndpointSpec<I, R> {
   readonly permission: EventType;
   readonly status?: 201;
   readonly acceptsIdempotencyKey?: true;
-  readonly input: Input<I>;
-  readonly reply: 'row' | 'list' | null;
+  readonly input: Input<F, I>;
+  readonly reply: K;
   /** The row that entity tags are about; null if it does not exist. */
   find?(known: BatchState, given: I): object | null;
-  decide(input: OperationInput, given: I): Outcome<R>;
+  decide(input: OperationInput, given: I): Outcome<Decided<F, K>>;
 }
 
-export interface Endpoint<I, R> extends EndpointSpec<I, R> {
-  operation(context: Context, given: I): Operation<R>;
+export interface Endpoint<F extends Fields, I, K extends ReplyKind> extends EndpointSpec<F, I, K> {
+  operation(context: Context, given: I): Operation<Decided<F, K>>;
 }
 
 /** An endpoint for operators and the administrator. */
-export function adminEndpoint<I, R>(spec: EndpointSpec<I, R>): Endpoint<I, R> {
+export function adminEndpoint<F extends Fields, I, const K extends ReplyKind>(
+  spec: EndpointSpec<F, I, K>,
+): Endpoint<F, I, K> {
   const { permission, input, find } = spec;
   return {
     ...spec,
@@ -55,21 +65,21 @@ export function adminEndpoint<I, R>(spec: EndpointSpec<I, R>): Endpoint<I, R> {
 }
 
 /** The resource that an entry names: `policy:ci`, or `*` without a key. */
-function subjectOf<I>({ of: { name, key }, body, hasKey }: Input<I>, given: I): string {
+function subjectOf<F extends Fields, I>({ of: { name, key }, body, hasKey }: Input<F, I>, given: I): string {
   if (!hasKey && body === null) return '*';
   const value = typeof given === 'string' ? given : (given as Readonly<Record<string, unknown>>)[key];
   return `${name}:${value}`;
 }
 
 /** The fields of a new row. */
-export function draftOf<F extends Fields>(of: ResourceType<F>): Input<DraftOf<F>> {
-  return { of: general(of), body: 'draft', hasKey: false, read: (_key, body) => of.parse(body) };
+export function draftOf<F extends Fields>(of: ResourceType<F>): Input<F, DraftOf<F>> {
+  return { of, body: 'draft', hasKey: false, read: (_key, body) => of.parse(body) };
 }
 
 /** The fields of a row whose key is in the path; the body may repeat the key. */
-export function replacementOf<F extends Fields>(of: ResourceType<F>): Input<DraftOf<F>> {
+export function replacementOf<F extends Fields>(of: ResourceType<F>): Input<F, DraftOf<F>> {
   return {
-    of: general(of),
+    of,
     body: 'replacement',
     hasKey: true,
     read(key, body) {
@@ -80,15 +90,10 @@ export function replacementOf<F extends Fields>(of: ResourceType<F>): Input<Draf
   };
 }
 
-export function keyOf<K extends string, F extends Fields>(of: ResourceType<F>): Input<K> {
-  return { of: general(of), body: null, hasKey: true, read: (key) => of.parseKey(key) as K };
+export function keyOf<F extends Fields, K extends keyof F & string>(of: ResourceType<F, K>): Input<F, ValueOf<F>[K]> {
+  return { of, body: null, hasKey: true, read: (key) => of.parseKey(key) };
 }
 
-export function nothing<F extends Fields>(of: ResourceType<F>): Input<null> {
-  return { of: general(of), body: null, hasKey: false, read: () => null };
-}
-
-/** The methods take and return the fields of any resource. */
-function general<F extends Fields>(of: ResourceType<F>): ResourceType<Fields> {
-  return of as unknown as ResourceType<Fields>;
+export function nothing<F extends Fields>(of: ResourceType<F>): Input<F, null> {
+  return { of, body: null, hasKey: false, read: () => null };
 }

@@ -6,6 +6,7 @@
 import type { Policy } from '../vault/policies/policy.ts';
 import type { Agent, Session } from './agent.ts';
 import type { Approval } from './approval.ts';
+import { HELD_RESOURCES } from './change.ts';
 import type { Credential } from './credential.ts';
 import type { Operator } from './operator.ts';
 import type { Usage } from './target.ts';
@@ -43,9 +44,7 @@ export function subjectOf<K extends SubjectKind>(kind: K, row: Parameters<(typeo
 
 export const KEYSET_SUBJECT = 'keyset';
 
-const CONTROL_KINDS = ['agent:', 'operator:', 'policy:'];
-
 /** Whether the row is an agent, an operator, a policy or the keyset, which nodes hold in memory. */
 export function isControlSubject(subject: string): boolean {
-  return CONTROL_KINDS.some((kind) => subject.startsWith(kind)) || subject === KEYSET_SUBJECT;
+  return HELD_RESOURCES.some((resource) => subject.startsWith(`${resource}:`)) || subject === KEYSET_SUBJECT;
 }

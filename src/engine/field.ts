@@ -43,8 +43,10 @@ interface FieldTexts {
   /** The flag of the CLI, if it is not the name in requests with hyphens. */
   readonly flag?: string;
   readonly placeholder?: string;
-  /** The help text of the flag. */
+  /** The help text of the flag, without the default. */
   readonly help?: string;
+  /** The meaning of an empty input in the console. */
+  readonly empty?: string;
 }
 
 /** WHY only a mark: where a function expects a wider field, TypeScript would infer the types of that one. */
@@ -223,9 +225,9 @@ interface ListLimits {
   readonly max?: number;
 }
 
-/** Several equal items are one item in memory. */
+/** The items are texts, several equal ones of which are one item in memory. */
 export function list<T extends FieldMark, const W extends string | undefined = undefined>(
-  of: T,
+  of: T & (Memory<T> extends string ? unknown : never),
   limits: ListLimits,
   options: Options<In<T>[], W>,
 ): Field<readonly Memory<T>[], In<T>[], Out<T>[], 'required', W> {
@@ -245,7 +247,8 @@ export function list<T extends FieldMark, const W extends string | undefined = u
   });
 }
 
-function nounOf(form: Form): string {
+/** The noun for one value in messages. */
+export function nounOf(form: Form): string {
   if (form.kind === 'text') return form.grammar.noun ?? 'text';
   return form.kind === 'choice' ? (form.noun ?? 'word') : 'value';
 }
@@ -268,9 +271,8 @@ export function record<F extends Fields, const W extends string | undefined = un
     read(given, where, problems) {
       const names = wireNames(fields);
       if (!isRecord(given)) {
-        problems.push(
-          `${where}: must be an object with ${needsOne ? 'one or more of' : 'the fields'} ${names.join(', ')}`,
-        );
+        const content = needsOne ? `one or more of ${names.join(', ')}` : membersOf(fields);
+        problems.push(`${where}: must be an object with ${content}`);
         return undefined;
       }
       if (needsOne && !names.some((name) => given[name] !== undefined)) {
@@ -285,6 +287,13 @@ export function record<F extends Fields, const W extends string | undefined = un
     },
     write: (value) => writeFields(fields, value),
   });
+}
+
+function membersOf(fields: Fields): string {
+  const required = entriesOf(fields).filter(({ field: { presence } }) => presence === 'required');
+  const names = required.map(({ wire }) => wire);
+  const others = wireNames(fields).filter((name) => !names.includes(name));
+  return `${names.join(', ')}${others.length === 0 ? '' : `, and optionally ${others.join(', ')}`}`;
 }
 
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

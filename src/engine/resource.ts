@@ -16,13 +16,19 @@ import {
   writeFields,
 } from './field.ts';
 
-interface ResourceSpec<F extends Fields> {
+interface ResourceSpec<F extends Fields, K extends keyof F & string> {
   readonly table: string;
-  /** The field that names a row. */
-  readonly key: keyof F & string;
+  /** The field that names a row. Requests have it under the same name. */
+  readonly key: K;
   readonly fields: F;
   /** The rule across fields that a row breaks, as `field: rule`; null if it breaks none. */
   check?(draft: DraftOf<F>): string | null;
+}
+
+/** Everything that is wrong: with single fields, or else with fields together. */
+interface Rejected {
+  readonly problems: Problems;
+  readonly isAcrossFields: boolean;
 }
 
 type ServerFields<F extends Fields> = {
@@ -32,14 +38,15 @@ type ServerFields<F extends Fields> = {
 /** A row without the fields that the server sets. */
 export type DraftOf<F extends Fields> = Omit<ValueOf<F>, ServerFields<F>>;
 
-export interface ResourceType<F extends Fields> extends ResourceSpec<F> {
+export interface ResourceType<F extends Fields, K extends keyof F & string = keyof F & string>
+  extends ResourceSpec<F, K> {
   readonly name: string;
-  /** The draft, or everything that is wrong with the fields of a request. */
-  read(given: unknown): { readonly draft: DraftOf<F> } | { readonly problems: Problems };
+  /** Returns the draft, or everything that is wrong with the fields of a request. */
+  read(given: unknown): { readonly draft: DraftOf<F> } | Rejected;
   /** @throws INVALID_REQUEST with the first problem */
   parse(given: object): DraftOf<F>;
   /** @throws INVALID_REQUEST */
-  parseKey(text: string): unknown;
+  parseKey(text: string): ValueOf<F>[K];
   toReply(row: ValueOf<F>): ReplyOf<F>;
   /** The request that makes the draft. */
   toInput(draft: DraftOf<F>): InputOf<F>;
@@ -47,16 +54,22 @@ export interface ResourceType<F extends Fields> extends ResourceSpec<F> {
   fromReply(reply: ReplyOf<F>): ValueOf<F>;
 }
 
-export function resource<F extends Fields>(name: string, spec: ResourceSpec<F>): ResourceType<F> {
+export function resource<F extends Fields, const K extends keyof F & string>(
+  name: string,
+  spec: ResourceSpec<F, K>,
+): ResourceType<F, K> {
   const { fields } = spec;
-  const keyField = entriesOf(fields).find(({ property }) => property === spec.key);
-  const read = (given: unknown): ReturnType<ResourceType<F>['read']> => {
+  const keyField = entriesOf(fields).find(
+    ({ wire, field }) => wire === spec.key && field.presence === 'required',
+  )?.field;
+  if (keyField === undefined) throw new Error(`the key of ${name} must be a required field without another name`);
+  const read = (given: unknown): { readonly draft: DraftOf<F> } | Rejected => {
     const problems: Problems = [];
-    if (!isRecord(given)) return { problems: ['body: must be a JSON object'] };
+    if (!isRecord(given)) return { problems: ['body: must be a JSON object'], isAcrossFields: false };
     const draft: DraftOf<F> = readFields(fields, given, '', problems);
-    if (problems.length > 0) return { problems };
+    if (problems.length > 0) return { problems, isAcrossFields: false };
     const broken = spec.check?.(draft) ?? null;
-    return broken === null ? { draft } : { problems: [broken] };
+    return broken === null ? { draft } : { problems: [broken], isAcrossFields: true };
   };
   return {
     ...spec,
@@ -69,9 +82,9 @@ export function resource<F extends Fields>(name: string, spec: ResourceSpec<F>):
     },
     parseKey(text) {
       const problems: Problems = [];
-      const key = keyField?.field.read(text, spec.key, problems);
+      const key = keyField.read(text, spec.key, problems);
       if (problems.length > 0) throw new ApiError('INVALID_REQUEST', problems[0] ?? '');
-      return key;
+      return key as ValueOf<F>[K];
     },
     toReply: (row) => writeFields(fields, row),
     // A request has the fields of a reply except those that the server sets, and a draft does not have them either.

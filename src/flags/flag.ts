@@ -100,6 +100,13 @@ export function parseDuration(given: string): number | null {
   return parts.reduce((sum, [, count, unit]) => sum + Number(count) * SECONDS[unit as keyof typeof SECONDS], 0);
 }
 
+/** The number of seconds in the largest unit that has it as a whole number: 300 is `5m`. */
+export function toDuration(seconds: number): string {
+  const units = Object.entries(SECONDS).toReversed();
+  const [unit, size] = units.find(([, each]) => seconds % each === 0) ?? ['s', 1];
+  return `${seconds / size}${unit}`;
+}
+
 /** Converts an age such as `90m` to a timestamp; returns ISO 8601 unchanged. @throws ApiError for anything else */
 function toInstant(given: string, field: string): string {
   const seconds = /[smhdw]$/.test(given) ? parseDuration(given) : null;

@@ -3,14 +3,15 @@ import { Type } from 'typebox';
 import { PageQuery } from '../api/requests.ts';
 import { draftSchema, keySchema, replacementSchema, replySchema } from '../api/resource-schemas.ts';
 import type { Endpoint } from '../core/endpoint.ts';
+import type { Fields, ValueOf } from '../engine/field.ts';
 import { sliceListing } from '../vault/paging.ts';
 import { streamList, toOptionalPage } from './lists.ts';
 import { adminRoute, type Route } from './route.ts';
 
-export function toRoute<I, R>(endpoint: Endpoint<I, R>): Route {
+export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(endpoint: Endpoint<F, I, K>): Route {
   const { id, method, path, summary, permission, status, acceptsIdempotencyKey = false, input, reply } = endpoint;
   const { of } = input;
-  const toReply = (row: unknown): object => of.toReply(row as never);
+  const toReply = (row: ValueOf<F>): object => of.toReply(row);
   const head = {
     id,
     method,
@@ -29,8 +30,8 @@ export function toRoute<I, R>(endpoint: Endpoint<I, R>): Route {
       data: Type.Array(replySchema(of)),
       meta: 'paged',
       async handle({ vault, context, query }) {
-        const rows = (await vault.ledger.submit(endpoint.operation(context, input.read('', {})))) as readonly unknown[];
-        return streamList(sliceListing(rows, toOptionalPage(query)), toReply);
+        const rows = await vault.ledger.submit(endpoint.operation(context, input.read('', {})));
+        return streamList(sliceListing(rows as readonly ValueOf<F>[], toOptionalPage(query)), toReply);
       },
     });
   }
@@ -42,7 +43,7 @@ export function toRoute<I, R>(endpoint: Endpoint<I, R>): Route {
     async handle({ vault, context, params, body: given }) {
       const request = input.read(params[of.key] ?? '', (given ?? {}) as Readonly<Record<string, unknown>>);
       const row = await vault.ledger.submit(endpoint.operation(context, request));
-      return reply === null ? null : { data: toReply(row) };
+      return reply === null ? null : { data: toReply(row as ValueOf<F>) };
     },
   });
 }

@@ -2,7 +2,8 @@
  * What the log records about rows: the newest state of each, and walks through both in steps. SOURCE: docs/formats.md,
  * "State in the log".
  */
-import { REMOVED, type SubjectKind } from '../core/state.ts';
+import { HELD_RESOURCES } from '../core/change.ts';
+import { KEYSET_SUBJECT, REMOVED, type SubjectKind } from '../core/state.ts';
 import type { ListStep } from './queries.ts';
 import { AGENTS, APPROVALS, CREDENTIALS, OPERATORS, POLICIES, SESSIONS, USAGES } from './schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
@@ -21,12 +22,8 @@ export function* readNewestState(subject: string): Procedure<string | null> {
 /** The states of agents, operators, policies and the keyset, by subject. Removed ones are omitted. */
 export function* readControlStates(): Procedure<Map<string, string>> {
   const states = new Map<string, string>();
-  for (const [from, before] of [
-    ['agent:', 'agent;'],
-    ['operator:', 'operator;'],
-    ['policy:', 'policy;'],
-    ['keyset', 'keyset:'],
-  ] as const) {
+  const ranges = HELD_RESOURCES.map((resource) => [`${resource}:`, `${resource};`] as const);
+  for (const [from, before] of [...ranges, [KEYSET_SUBJECT, `${KEYSET_SUBJECT}:`] as const]) {
     const rows = yield sql`SELECT newest.subject, e.state
       FROM (SELECT subject, max(seq) AS seq FROM audit_entries
         WHERE subject >= ${from} AND subject < ${before} GROUP BY subject) AS newest
@@ -49,6 +46,8 @@ export interface RecordedRow {
 interface RecordedTable {
   readonly table: Table<Authenticated<object>>;
   readonly key: string;
+  /** The subject of a row. */
+  readonly subject: Statement;
   readonly state: Statement;
   /** The condition that the row is that of the subject of the entry `e`. */
   readonly isRowOf: string;
@@ -79,8 +78,11 @@ const RECORDED_TABLES: Readonly<Record<SubjectKind, RecordedTable>> = {
 };
 
 function recorded(table: RecordedTable['table'], key: string, subject: string, isRowOf: string): RecordedTable {
-  return { table, key, state: newestState(raw(subject)), isRowOf };
+  return { table, key, subject: raw(subject), state: newestState(raw(subject)), isRowOf };
 }
+
+/** The subject of a row of the table, as SQL over its columns. */
+export const subjectIn = (kind: SubjectKind): Statement => RECORDED_TABLES[kind].subject;
 
 /** The rows of a kind after the key (null: from the first), in its order, at most `limit`. */
 export function* scanRows(

@@ -23,6 +23,15 @@ test('help names every command, and each command has a page', async (t) => {
   assert.match((await home.leasehold(['lease'])).stdout, /^Usage: leasehold lease list\|show\|renew\|revoke\n/);
 });
 
+test('no flag of a command has the name of one that all commands have', async () => {
+  for (const entry of ENTRIES) {
+    const command = await entry.load();
+    const all = flagsOf(command);
+    for (const [name, flag] of Object.entries(command.flags ?? {}))
+      assert.equal(all[name], flag, `${entry.name} ${name}`);
+  }
+});
+
 test('the help of a command reads few files, and of the commands only its own', async () => {
   const hooks = `import { registerHooks } from 'node:module';
     const names = [];

@@ -2,7 +2,7 @@
  * The fields of a form for a resource as text, and the problems that the rules of the server find in them. Each field
  * is checked separately, so that one problem does not hide another.
  */
-import { type AnyField, entriesOf, type Fields, isRecord } from '../../../src/engine/field.ts';
+import { type AnyField, entriesOf, type Fields, isRecord, nounOf } from '../../../src/engine/field.ts';
 import type { DraftOf, ResourceType } from '../../../src/engine/resource.ts';
 
 /** The inputs' texts, keyed by the field as messages name it, such as `limits.concurrent`. Checkboxes have a list. */
@@ -23,6 +23,8 @@ export interface Checked<F extends Fields> {
   /** Null while a problem exists. */
   readonly draft: DraftOf<F> | null;
   readonly problems: Readonly<Record<string, string>>;
+  /** The rule that valid fields break together; null if they break none. */
+  readonly acrossFields: string | null;
 }
 
 export function formFields(fields: Fields): FormField[] {
@@ -68,7 +70,8 @@ export function isChoices({ form }: AnyField): boolean {
 
 export function check<F extends Fields>(of: ResourceType<F>, fields: FormFields): Checked<F> {
   const read = of.read(toInput(of.fields, fields));
-  if ('draft' in read) return { draft: read.draft, problems: {} };
+  if ('draft' in read) return { draft: read.draft, problems: {}, acrossFields: null };
+  if (read.isAcrossFields) return { draft: null, problems: {}, acrossFields: read.problems[0] ?? null };
   const problems: Record<string, string> = {};
   for (const problem of read.problems) {
     const [, part = '', index, rule = problem] = /^([^.:[]+)(?:\[(\d+)\])?[^:]*: (.*)$/s.exec(problem) ?? [];
@@ -76,12 +79,13 @@ export function check<F extends Fields>(of: ResourceType<F>, fields: FormFields)
     problems[part] ??=
       index !== undefined ? `line ${Number(index) + 1}: ${rule}` : (emptyRule(form, fields) ?? problem);
   }
-  return { draft: null, problems };
+  return { draft: null, problems, acrossFields: null };
 }
 
 function emptyRule(form: FormField | undefined, fields: FormFields): string | null {
   if (form?.field.form.kind !== 'list' || [fields[form.name] ?? ''].flat().join('').trim() !== '') return null;
-  return `${form.name}: ${isChoices(form.field) ? 'choose one or more' : 'must have one or more, one on each line'}`;
+  if (isChoices(form.field)) return `${form.name}: choose one or more`;
+  return `${form.name}: must have one or more ${nounOf(form.field.form.item)}s, one on each line`;
 }
 
 function toInput(all: Fields, fields: FormFields): Readonly<Record<string, unknown>> {

@@ -1,5 +1,5 @@
 /** The inputs of a form for a resource, each with its problem. */
-import { type FocusEvent, type ReactNode, useId } from 'react';
+import { type FocusEvent, Fragment, type ReactNode, useId } from 'react';
 import type { Fields } from '../../../src/engine/field.ts';
 import { type FormField, type FormFields, formFields } from './resource-form.ts';
 
@@ -15,23 +15,25 @@ interface Props {
 
 export function ResourceInputs({ of, fields, problems, fixed, onChange, onBlur }: Props) {
   const all = formFields(of);
-  const isLast = ({ part }: FormField, at: number): boolean => all[at + 1]?.part !== part;
-  return all.map((form, at) => {
-    const { name, part, givenBy } = form;
-    if (givenBy !== null && fields[givenBy] === '') return null;
+  const shown = all.filter(({ givenBy }) => givenBy === null || fields[givenBy] !== '');
+  const isLast = ({ part }: FormField, at: number): boolean => shown[at + 1]?.part !== part;
+  return shown.map((form, at) => {
+    const { name, part } = form;
     const isPart = name !== part;
     return (
-      <div key={name} className={isWide(form) ? 'wide-field' : undefined}>
-        <Input
-          form={form}
-          value={fields[name] ?? ''}
-          problem={isPart ? undefined : problems[part]}
-          isFixed={name === fixed}
-          onChange={(value) => onChange(part, { [name]: value })}
-          onBlur={onBlur(part)}
-        />
+      <Fragment key={name}>
+        <div className={isWide(form) ? 'wide-field' : undefined}>
+          <Input
+            form={form}
+            value={fields[name] ?? ''}
+            problem={isPart ? undefined : problems[part]}
+            isFixed={name === fixed}
+            onChange={(value) => onChange(part, { [name]: value })}
+            onBlur={onBlur(part)}
+          />
+        </div>
         {isPart && isLast(form, at) && <Problem text={problems[part]} />}
-      </div>
+      </Fragment>
     );
   });
 }
@@ -49,7 +51,7 @@ interface InputProps {
 
 function Input({ form: { name, field, mayBeEmpty }, value, problem, isFixed, onChange, onBlur }: InputProps) {
   const { form } = field;
-  const label = field.label ?? name;
+  const { label = name, empty = 'none' } = field;
   if (form.kind === 'list' && form.item.kind === 'choice') {
     return (
       <fieldset className="choices wide-field">
@@ -73,12 +75,15 @@ function Input({ form: { name, field, mayBeEmpty }, value, problem, isFixed, onC
   const text = String(value);
   const common = { value: text, disabled: isFixed, onBlur };
   return (
-    <LabelledField label={mayBeEmpty && form.kind !== 'choice' ? `${label} (may be empty)` : label} problem={problem}>
+    <LabelledField
+      label={mayBeEmpty && form.kind !== 'choice' ? `${label} (empty: ${empty})` : label}
+      problem={problem}
+    >
       {(described) => {
         if (form.kind === 'choice') {
           return (
             <select {...described} {...common} onChange={({ target }) => onChange(target.value)}>
-              {mayBeEmpty && <option value="">Not needed</option>}
+              {mayBeEmpty && <option value="">{empty}</option>}
               {form.words.map((word) => (
                 <option key={word}>{word}</option>
               ))}

@@ -45,8 +45,8 @@ function prepared(fields: Fields, given: Readonly<Record<string, unknown>>, pref
       problems.push(...inner.problems);
       // Unknown fields hide the other rules of a record.
       if (inner.problems.length === 0) input[name] = inner.input;
-    } else if (isDuration(form) && typeof value === 'string') {
-      const seconds = /[a-z]$/.test(value) ? parseDuration(value) : null;
+    } else if (isDuration(form) && typeof value !== 'number') {
+      const seconds = typeof value === 'string' && /[a-z]$/.test(value) ? parseDuration(value) : null;
       if (seconds === null) problems.push(`${prefix}${name}: ${DURATION_RULE}`);
       else input[name] = seconds;
     } else input[name] = value;

@@ -1,6 +1,6 @@
 /** Flags for the fields of a resource, except the key and the fields that the server sets. */
 import { type AnyField, entriesOf, type Fields, type Form } from '../../engine/field.ts';
-import { type Flag, list, parseDuration, text } from '../../flags/flag.ts';
+import { type Flag, list, parseDuration, text, toDuration } from '../../flags/flag.ts';
 
 interface FieldFlag {
   /** The field as messages name it, such as `limits.concurrent`. */
@@ -31,10 +31,16 @@ function fieldFlags(fields: Fields, key: string, record: string | null = null): 
 export function flagsOf({ fields, key }: Declared): Readonly<Record<string, Flag<Given[string]>>> {
   return Object.fromEntries(
     fieldFlags(fields, key).map(({ flag, field }) => {
-      const { placeholder = 'TEXT', help = '' } = field;
+      const { placeholder = 'TEXT' } = field;
+      const help = `${field.help ?? ''}${defaultOf(field)}`;
       return [flag, field.form.kind === 'list' ? list(placeholder, help) : text(placeholder, help)];
     }),
   );
+}
+
+function defaultOf({ form, byDefault }: AnyField): string {
+  if (byDefault === undefined) return '';
+  return ` (default ${form.kind === 'integer' && form.unit === 'seconds' ? toDuration(Number(byDefault)) : byDefault})`;
 }
 
 /** The fields in the form of a file. The result is empty if no flag is given. */

@@ -88,7 +88,7 @@ export const removeOperator = adminOperation('operator.remove', (spec, name: Ope
     if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
     if (isLastAdmin(input, known)) return keptAdmin(input, 'name');
     return succeeded(null, entry('allowed'), [
-      removeRow('operator', known),
+      removeRow('operator', { id: known.id, name }),
       { kind: 'revokeMatching', revocation: endOfLeases(known, moment) },
     ]);
   }),

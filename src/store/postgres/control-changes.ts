@@ -3,14 +3,12 @@
  * them.
  */
 import { HELD_RESOURCES, type HeldResource } from '../../core/change.ts';
-import { subjectOf } from '../../core/state.ts';
-import { newestState, toStates } from '../recorded-states.ts';
+import { newestState, subjectIn, toStates } from '../recorded-states.ts';
 import { RESOURCE_TABLES } from '../schema.ts';
-import { raw } from '../statement.ts';
+import { raw, type Statement, sql } from '../statement.ts';
 import type { ControlChanges, HeldPut, HeldRemove } from '../store.ts';
 import type { Table } from '../table.ts';
 import type { Connection } from './connection.ts';
-import { textArray } from './dialect.ts';
 
 /** A node that missed more epochs reloads everything. Removals are kept for longer. */
 const MAX_EPOCHS_BEHIND = 10_000;
@@ -23,10 +21,17 @@ export async function readControl(
   epoch: number,
 ): Promise<ControlChanges | null> {
   if (epoch - afterEpoch > MAX_EPOCHS_BEHIND || epoch < afterEpoch) return null;
-  const [removed, ...changed] = await Promise.all([
-    connection.query`SELECT resource, id, name FROM control_removals
-      WHERE epoch > ${afterEpoch}::bigint AND epoch <= ${epoch}::bigint`,
-    ...HELD_RESOURCES.map((resource) => readChanged(connection, resource, afterEpoch, epoch)),
+  // WHY without the epoch of the head as its end: a row that was altered outside may have any, and must be denied.
+  const isMissed = sql`epoch > ${afterEpoch}::bigint`;
+  const subjects = HELD_RESOURCES.map(
+    (resource) => sql`SELECT ${subjectIn(resource)} FROM ${raw(RESOURCE_TABLES[resource].name)} WHERE ${isMissed}
+      UNION SELECT ${subjectIn(resource)} FROM control_removals WHERE resource = ${resource} AND ${isMissed}`,
+  ).reduce((all, each) => sql`${all} UNION ${each}`);
+  const [removed, states, ...changed] = await Promise.all([
+    connection.query`SELECT resource, id, name FROM control_removals WHERE ${isMissed}`,
+    connection.query`SELECT changed.subject, ${newestState(raw('changed.subject'))} AS state
+      FROM (${subjects}) AS changed (subject)`,
+    ...HELD_RESOURCES.map((resource) => readChanged(connection, resource, isMissed)),
   ]);
   const removals = removed.flatMap(({ resource: given, id, name }): HeldRemove[] => {
     // Only a row that was written outside Leasehold has another word.
@@ -34,21 +39,11 @@ export async function readControl(
     const row = { id: String(id), name: String(name) };
     return resource === undefined ? [] : [{ kind: 'remove', resource, row } as HeldRemove];
   });
-  const puts = changed.flat();
-  const subjects = new Set([...removals, ...puts].map(({ resource, row }) => subjectOf(resource, row)));
-  const states = await connection.query`SELECT changed.subject, ${newestState(raw('changed.subject'))} AS state
-    FROM (SELECT unnest(${textArray(subjects)}::text[]) COLLATE "C") AS changed (subject)`;
-  return { removals, puts, states: new Map(toStates(states)) };
+  return { removals, puts: changed.flat(), states: new Map(toStates(states)) };
 }
 
-async function readChanged(
-  connection: Connection,
-  resource: HeldResource,
-  afterEpoch: number,
-  epoch: number,
-): Promise<HeldPut[]> {
+async function readChanged(connection: Connection, resource: HeldResource, isMissed: Statement): Promise<HeldPut[]> {
   const table: Table<object> = RESOURCE_TABLES[resource];
-  const rows = await connection.query`SELECT ${table.list} FROM ${raw(table.name)}
-    WHERE epoch > ${afterEpoch}::bigint AND epoch <= ${epoch}::bigint`;
+  const rows = await connection.query`SELECT ${table.list} FROM ${raw(table.name)} WHERE ${isMissed}`;
   return rows.map((row) => ({ kind: 'put', resource, row: table.decode(row) }) as HeldPut);
 }

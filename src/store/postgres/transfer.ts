@@ -1,6 +1,7 @@
 /** Reads a vault from PostgreSQL, without changing it, and writes one into an empty database. */
+import { HELD_RESOURCES } from '../../core/change.ts';
 import { StoreError } from '../errors.ts';
-import { AGENTS, OPERATORS, POLICIES, TABLES } from '../schema.ts';
+import { RESOURCE_TABLES, TABLES } from '../schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from '../statement.ts';
 import type { SeenEntry } from '../store.ts';
 import type { Table } from '../table.ts';
@@ -26,7 +27,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 const UNTRANSLATABLE = '22P05';
 
 /** The tables whose rows have the epoch of the batch that wrote them. */
-const WITH_EPOCH: ReadonlySet<string> = new Set([AGENTS, OPERATORS, POLICIES].map(({ name }) => name));
+const WITH_EPOCH: ReadonlySet<string> = new Set(HELD_RESOURCES.map((resource) => RESOURCE_TABLES[resource].name));
 
 /** A transaction without time-outs, on a separate connection. It ends with its connection. */
 class Transaction {

@@ -117,8 +117,6 @@ function nearestFirst(a: Considered, b: Considered): number {
   );
 }
 
-const TTL_SECONDS = 300;
-
 /** `taken`: names of existing policies, which a policy of the same name would replace. */
 function grantDraft({ agent, action, path }: AccessQuery, taken: ReadonlySet<string>): PolicyDraft {
   const stem = `${agent.replace(':', '-')}-${action}`;
@@ -129,6 +127,5 @@ function grantDraft({ agent, action, path }: AccessQuery, taken: ReadonlySet<str
     principal: principalOf(agent),
     resources: [path],
     actions: [action],
-    max_ttl: TTL_SECONDS,
   });
 }

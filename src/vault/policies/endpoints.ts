@@ -4,14 +4,14 @@ import { putRow, removeRow } from '../../core/change.ts';
 import { adminEndpoint, draftOf, keyOf, nothing, replacementOf } from '../../core/endpoint.ts';
 import type { PolicyName } from '../../core/names.ts';
 import { rejected, succeeded } from '../../core/operation.ts';
-import { Policy, type PolicyDraft } from './policy.ts';
+import { Policy } from './policy.ts';
 import { beyondReach, liftsApproval } from './reach.ts';
 
 const NOT_FOUND = 'The policy does not exist.';
 const find = ({ control }: BatchState, name: PolicyName): Policy | null => control.policies.get(name);
 
 /** Sorted by name. */
-export const listPolicies = adminEndpoint<null, readonly Policy[]>({
+export const listPolicies = adminEndpoint({
   id: 'listPolicies',
   method: 'GET',
   path: '/api/v1/policies',
@@ -22,7 +22,7 @@ export const listPolicies = adminEndpoint<null, readonly Policy[]>({
   decide: ({ state }) => succeeded<readonly Policy[]>(state.control.policies.all(), null),
 });
 
-export const createPolicy = adminEndpoint<PolicyDraft, Policy>({
+export const createPolicy = adminEndpoint({
   id: 'createPolicy',
   method: 'POST',
   path: '/api/v1/policies',
@@ -45,7 +45,7 @@ export const createPolicy = adminEndpoint<PolicyDraft, Policy>({
   },
 });
 
-export const readPolicy = adminEndpoint<PolicyName, Policy>({
+export const readPolicy = adminEndpoint({
   id: 'readPolicy',
   method: 'GET',
   path: '/api/v1/policies/{name}',
@@ -60,7 +60,7 @@ export const readPolicy = adminEndpoint<PolicyName, Policy>({
   },
 });
 
-export const replacePolicy = adminEndpoint<PolicyDraft, Policy>({
+export const replacePolicy = adminEndpoint({
   id: 'replacePolicy',
   method: 'PUT',
   path: '/api/v1/policies/{name}',
@@ -81,7 +81,7 @@ export const replacePolicy = adminEndpoint<PolicyDraft, Policy>({
   },
 });
 
-export const deletePolicy = adminEndpoint<PolicyName, null>({
+export const deletePolicy = adminEndpoint({
   id: 'deletePolicy',
   method: 'DELETE',
   path: '/api/v1/policies/{name}',

@@ -15,7 +15,7 @@ import {
 } from '../../core/names.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../../core/path.ts';
 import { parsePattern } from '../../core/pattern.ts';
-import { invalidRequest } from '../../engine/errors.ts';
+import { ApiError, invalidRequest } from '../../engine/errors.ts';
 import {
   byDefault,
   type Grammar,
@@ -24,6 +24,7 @@ import {
   list,
   oneOf,
   optional,
+  type Problems,
   type ReplyOf,
   record,
   setByServer,
@@ -111,7 +112,7 @@ export const Policy = resource('policy', {
           example: 60,
           label: 'Longest lease, in seconds',
           placeholder: 'DURATION',
-          help: 'maximum lease duration, such as 15m, or in seconds (default 300)',
+          help: 'maximum lease duration, such as 15m, or in seconds',
         },
       ),
     ),
@@ -123,6 +124,7 @@ export const Policy = resource('policy', {
               wire: 'uses_per_hour',
               example: 1,
               label: 'Uses per hour',
+              empty: 'any',
               placeholder: 'NUMBER',
               help: 'maximum number of uses of each agent in an hour',
             }),
@@ -133,6 +135,7 @@ export const Policy = resource('policy', {
               example: 1,
               description: 'Of the bodies of requests and responses.',
               label: 'Bytes per hour',
+              empty: 'any',
               placeholder: 'NUMBER',
               help: 'maximum number of bytes that each agent may send and receive in an hour',
             }),
@@ -141,6 +144,7 @@ export const Policy = resource('policy', {
             integer(limit, {
               example: 1,
               label: 'Uses at the same time',
+              empty: 'any',
               placeholder: 'NUMBER',
               help: 'maximum number of uses of each agent at the same time',
             }),
@@ -177,10 +181,10 @@ export function isAction(text: string): text is Action {
 
 /** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parseTtl(value: number, field: string): TtlSeconds {
-  if (!Number.isInteger(value) || value < 1 || value > MAX_TTL_SECONDS) {
-    throw invalidRequest(field, `must be a whole number of seconds, 1 to ${MAX_TTL_SECONDS}`);
-  }
-  return value as TtlSeconds;
+  const problems: Problems = [];
+  const seconds = Policy.fields.maxTtlSeconds.read(value, field, problems);
+  if (seconds === undefined) throw new ApiError('INVALID_REQUEST', problems[0] ?? field);
+  return seconds;
 }
 
 /** @throws INVALID_REQUEST */

@@ -8,7 +8,7 @@ import { ErrorPanel } from '../../components/error-panel.tsx';
 import { ModalDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { check, emptyFields, type FormFields, toFormFields } from '../../components/resource-form.ts';
-import { ResourceInputs } from '../../components/resource-inputs.tsx';
+import { Problem, ResourceInputs } from '../../components/resource-inputs.tsx';
 import { PolicyDiff } from './policy-diff.tsx';
 import { sentenceOf } from './policy-sentence.ts';
 import { findPolicyConflict, forgetDecisions, savePolicy } from './save-policy.ts';
@@ -31,7 +31,7 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
   const [conflict, setConflict] = useState<Conflict<PolicyText> | null>(null);
   const [isSaving, setSaving] = useState(false);
   const [error, setError] = useState<unknown>(null);
-  const { draft, problems: found } = check(Policy, fields);
+  const { draft, problems: found, acrossFields } = check(Policy, fields);
   const { problems, touch, leave, touchAll } = useTouched(found);
   const set = (part: string, changes: FormFields): void => {
     setFields({ ...fields, ...changes });
@@ -86,6 +86,7 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
             onBlur={leave}
           />
         </div>
+        <Problem text={acrossFields ?? undefined} />
         <section aria-label="What is saved" className="confirm-text">
           {draft !== null && (
             <>
