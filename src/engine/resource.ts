@@ -48,7 +48,7 @@ export interface ResourceType<F extends Fields, K extends keyof F & string = key
   /** @throws INVALID_REQUEST */
   parseKey(text: string): ValueOf<F>[K];
   toReply(row: ValueOf<F>): ReplyOf<F>;
-  /** The request that makes the draft. */
+  /** The request that makes the draft, or a row like this one. */
   toInput(draft: DraftOf<F>): InputOf<F>;
   /** The row of a reply. WHY without rules: a newer server may have values that this code does not know. */
   fromReply(reply: ReplyOf<F>): ValueOf<F>;
@@ -59,9 +59,9 @@ export function resource<F extends Fields, const K extends keyof F & string>(
   spec: ResourceSpec<F, K>,
 ): ResourceType<F, K> {
   const { fields } = spec;
-  const keyField = entriesOf(fields).find(
-    ({ wire, field }) => wire === spec.key && field.presence === 'required',
-  )?.field;
+  const given = entriesOf(fields).filter(({ field }) => field.presence !== 'set by the server');
+  const inRequests: Fields = Object.fromEntries(given.map(({ property, field }) => [property, field]));
+  const keyField = given.find(({ wire, field }) => wire === spec.key && field.presence === 'required')?.field;
   if (keyField === undefined) throw new Error(`the key of ${name} must be a required field without another name`);
   const read = (given: unknown): { readonly draft: DraftOf<F> } | Rejected => {
     const problems: Problems = [];
@@ -87,8 +87,7 @@ export function resource<F extends Fields, const K extends keyof F & string>(
       return key as ValueOf<F>[K];
     },
     toReply: (row) => writeFields(fields, row),
-    // A request has the fields of a reply except those that the server sets, and a draft does not have them either.
-    toInput: (draft) => writeFields(fields, draft as ValueOf<F>) as InputOf<F>,
+    toInput: (draft) => writeFields(inRequests, draft as ValueOf<F>) as InputOf<F>,
     fromReply: (reply) => restoreFields(fields, reply as Readonly<Record<string, unknown>>) as ValueOf<F>,
   };
 }

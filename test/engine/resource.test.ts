@@ -99,6 +99,7 @@ test('a draft is read again from the request that makes it, and a row from its r
     fc.property(things, fc.integer({ min: 0, max: 4e12 }), (draft, madeAt) => {
       assert.deepEqual(Thing.parse(JSON.parse(JSON.stringify(Thing.toInput(draft)))), draft);
       const row = { ...draft, madeAt };
+      assert.deepEqual(Thing.toInput(row), Thing.toInput(draft));
       assert.deepEqual(Thing.fromReply(JSON.parse(JSON.stringify(Thing.toReply(row)))), row);
     }),
     runs(50, 1000),
