@@ -33,7 +33,7 @@ import {
   oneOf,
 } from './field-rules.ts';
 import { BACKUP_FORMAT, type BackupHeader, type BackupRecord, type Cell } from './records.ts';
-import { NEWEST_SCHEMA, ROW_RULES, type TableRules } from './row-rules.ts';
+import { NEWEST_SCHEMA, ROW_RULES, rulesAt, type TableRules } from './row-rules.ts';
 
 const ANY_FORMAT = /^leasehold-backup-v\d{1,9}$/;
 /** Far above any row: a value of 256 KiB, sealed and as base64. */
@@ -219,10 +219,10 @@ class TableReaders {
   readonly #readers = new Map<string, RowReader>();
   #position = 0;
 
-  constructor({ tables }: BackupHeader) {
+  constructor({ tables, schema }: BackupHeader) {
     for (const [table, columns] of Object.entries(tables)) {
       const rules = ROW_RULES[table];
-      if (rules !== undefined) this.#readers.set(table, new RowReader(table, rules, columns));
+      if (rules !== undefined) this.#readers.set(table, new RowReader(table, rules, schema, columns));
     }
   }
 
@@ -261,10 +261,10 @@ class RowReader {
   #last: readonly Cell[] | null = null;
   #count = 0;
 
-  /** `columns`: those that the header names. */
-  constructor(table: string, rules: TableRules, columns: readonly string[]) {
+  /** The header names the schema and the columns. */
+  constructor(table: string, rules: TableRules, schema: number, columns: readonly string[]) {
     this.#rules = rules;
-    this.#columns = Object.entries(rules.columns).map(([name, rule]) => [name, rule, columns.indexOf(name)] as const);
+    this.#columns = rulesAt(schema, rules).map(([name, rule]) => [name, rule, columns.indexOf(name)] as const);
     this.#width = columns.length;
     this.#keyPositions = rules.key.map((name) => columns.indexOf(name));
     this.#uniquePosition = rules.unique === undefined ? -1 : columns.indexOf(rules.unique);

@@ -8,6 +8,15 @@ export function columnRules({ fields }: { readonly fields: Fields }): Readonly<R
   return Object.fromEntries(entriesOf(fields).map(({ property, field }) => [toColumn(property), columnRule(field)]));
 }
 
+/** The numbers of the migrations that added columns of a resource. */
+export function addedColumns({ fields }: { readonly fields: Fields }): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    entriesOf(fields).flatMap(({ property, field: { since } }) =>
+      since === undefined ? [] : [[toColumn(property), since]],
+    ),
+  );
+}
+
 function columnRule(field: AnyField): FieldRule {
   const isOptional = field.presence === 'optional';
   const rule = isOptional ? nullable(valueRule(field)) : valueRule(field);

@@ -57,20 +57,19 @@ import {
   objectOf,
   oneOf,
 } from './field-rules.ts';
-import { columnRules } from './resource-rules.ts';
+import { addedColumns, columnRules } from './resource-rules.ts';
 
 export interface TableRules {
   /** Names of the columns of the key, in which the rows ascend. */
   readonly key: readonly string[];
   readonly columns: Readonly<Record<string, FieldRule>>;
+  /** The numbers of the migrations that added columns, which backups of earlier ones do not have. */
+  readonly since?: Readonly<Record<string, number>>;
   /** Far above any vault, or the number that is possible. */
   readonly maxRows: number;
   /** A column that no two rows have in common, whatever its case. */
   readonly unique?: string;
 }
-
-/** The number of the last migration whose tables these are. */
-export const NEWEST_SCHEMA = 1;
 
 /** Rows whose ids a restore holds in memory. */
 const MAX_CREDENTIALS = 10_000_000;
@@ -164,6 +163,7 @@ export const ROW_RULES: Readonly<Record<string, TableRules>> = {
       ...columnRules(Policy),
       mac,
     },
+    since: addedColumns(Policy),
   },
   sessions: {
     key: ['token_hash'],
@@ -348,3 +348,16 @@ export const ROW_RULES: Readonly<Record<string, TableRules>> = {
     },
   },
 };
+
+/** The number of the last migration that is a script. */
+const LAST_SCRIPT = 1;
+/** The number of the last migration, after which the tables are these. */
+export const NEWEST_SCHEMA = Math.max(
+  LAST_SCRIPT,
+  ...Object.values(ROW_RULES).flatMap(({ since = {} }) => Object.values(since)),
+);
+
+/** The rules of the columns that a table had after the migration with the number. */
+export function rulesAt(schema: number, { columns, since = {} }: TableRules): [name: string, rule: FieldRule][] {
+  return Object.entries(columns).filter(([name]) => (since[name] ?? 1) <= schema);
+}

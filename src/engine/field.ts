@@ -16,14 +16,19 @@ export interface Grammar<T extends string> {
   readonly noun?: string;
   readonly description?: string;
   parse(text: string, field: string): T;
+  /** Whether `outer` allows all that `inner` allows; without it only if they are equal. */
+  covers?(outer: T, inner: T): boolean;
 }
 
 export type Form =
   | { readonly kind: 'text'; readonly grammar: Grammar<string> }
   | { readonly kind: 'integer'; readonly min: number; readonly max: number; readonly unit: 'seconds' | null }
   | { readonly kind: 'choice'; readonly words: readonly string[]; readonly noun: string | null }
-  /** The value is milliseconds since 1970 in memory, and a timestamp in UTC in requests and replies. */
-  | { readonly kind: 'time' }
+  /**
+   * The value is milliseconds since 1970 in memory, and a timestamp in UTC in requests and replies. `isFuture`: it must
+   * be in the future when it is written, which the decision checks.
+   */
+  | { readonly kind: 'time'; readonly isFuture: boolean }
   /** `max` is null for any number of items. No two items are equal in memory. */
   | { readonly kind: 'list'; readonly item: Form; readonly min: number; readonly max: number | null }
   | { readonly kind: 'record'; readonly fields: Fields; readonly title: string; readonly needsOne: boolean };
@@ -47,6 +52,8 @@ interface FieldTexts {
   readonly help?: string;
   /** The meaning of an empty input in the console. */
   readonly empty?: string;
+  /** The number of the migration that adds the column, if it is not the first. Only an optional field has one. */
+  readonly since?: number;
 }
 
 /** WHY only a mark: where a function expects a wider field, TypeScript would infer the types of that one. */
@@ -67,6 +74,8 @@ export interface Field<V, I, R, P extends Presence, W extends string | undefined
   /** Returns undefined after it has added one or more problems. */
   read(given: unknown, where: string, problems: Problems): V | undefined;
   write(value: V): R;
+  /** Whether a grant with the value `outer` allows all that one with `inner` allows. */
+  covers(outer: V, inner: V): boolean;
 }
 
 export type AnyField = Field<unknown, unknown, unknown, Presence, string | undefined>;
@@ -109,7 +118,7 @@ interface Options<I, W> extends FieldTexts {
 function field<V, I, R, W extends string | undefined>(
   form: Form,
   options: Options<I, W>,
-  convert: Pick<Field<V, I, R, 'required', W>, 'read' | 'write'>,
+  convert: Pick<Field<V, I, R, 'required', W>, 'read' | 'write' | 'covers'>,
 ): Field<V, I, R, 'required', W> {
   const wire = options.wire as W;
   return { byDefault: undefined, ...options, ...convert, isField: true, form, presence: 'required', wire };
@@ -138,6 +147,7 @@ export function text<T extends string, const W extends string | undefined = unde
   return field<T, string, string, W>({ kind: 'text', grammar }, options, {
     read: (given, where, problems) => readText(grammar, given, where, problems),
     write: (value) => value,
+    covers: grammar.covers ?? Object.is,
   });
 }
 
@@ -166,6 +176,7 @@ export function integer<T extends number = number, const W extends string | unde
       return undefined;
     },
     write: (value) => value,
+    covers: (outer, inner) => inner <= outer,
   });
 }
 
@@ -177,6 +188,7 @@ export function oneOf<T extends string, const W extends string | undefined = und
   return field<T, T, T, W>({ kind: 'choice', words, noun }, others, {
     read: (given, where, problems) => readWord(words, given, where, problems),
     write: (value) => value,
+    covers: Object.is,
   });
 }
 
@@ -190,8 +202,9 @@ const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z$/;
 
 export function time<const W extends string | undefined = undefined>(
   options: Options<string, W>,
+  { isFuture = false }: { readonly isFuture?: boolean } = {},
 ): Field<number, string, string, 'required', W> {
-  return field<number, string, string, W>({ kind: 'time' }, options, {
+  return field<number, string, string, W>({ kind: 'time', isFuture }, options, {
     read(given, where, problems) {
       const at = typeof given === 'string' && TIMESTAMP.test(given) ? Date.parse(given) : Number.NaN;
       // WHY compared: February 30 is a day of March.
@@ -200,6 +213,7 @@ export function time<const W extends string | undefined = undefined>(
       return undefined;
     },
     write: toTimestamp,
+    covers: (outer, inner) => inner <= outer,
   });
 }
 
@@ -244,6 +258,7 @@ export function list<T extends FieldMark, const W extends string | undefined = u
       return items.some((each) => each === undefined) ? undefined : ([...new Set(items)] as Memory<T>[]);
     },
     write: (values) => values.map((value) => item.write(value) as Out<T>),
+    covers: (outer, inner) => inner.every((value) => outer.some((wider) => item.covers(wider, value))),
   });
 }
 
@@ -259,6 +274,8 @@ interface RecordRules<V> {
   readonly needsOne?: boolean;
   /** The rule across fields that the record breaks, as `field: rule` or `rule`; null if it breaks none. */
   check?(record: V): string | null;
+  /** Whether `outer` allows all that `inner` allows; without it, whether each of its fields does. */
+  covers?(outer: V, inner: V): boolean;
 }
 
 export function record<F extends Fields, const W extends string | undefined = undefined>(
@@ -286,7 +303,17 @@ export function record<F extends Fields, const W extends string | undefined = un
       return problems.length === before ? found : undefined;
     },
     write: (value) => writeFields(fields, value),
+    covers: rules.covers ?? ((outer, inner) => fieldsCover(fields, outer, inner)),
   });
+}
+
+function fieldsCover<F extends Fields>(fields: F, outer: ValueOf<F>, inner: ValueOf<F>): boolean {
+  return entriesOf(fields).every(({ property, field: each }) => covers(each, outer[property], inner[property]));
+}
+
+/** As the method of the field. An optional field that is not given allows everything. */
+export function covers(each: AnyField, outer: unknown, inner: unknown): boolean {
+  return outer === null || (inner !== null && each.covers(outer, inner));
 }
 
 function membersOf(fields: Fields): string {

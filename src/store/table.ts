@@ -11,6 +11,8 @@ export interface Column {
   readonly property: string;
   readonly name: string;
   readonly type: ColumnType;
+  /** The number of the migration that added the column. */
+  readonly since: number;
 }
 
 export class Table<T> {
@@ -22,13 +24,19 @@ export class Table<T> {
   readonly #byName: readonly Column[];
 
   /** The columns in order: the name of each is that of its property in snake case. */
-  constructor(name: string, key: readonly string[], types: Readonly<Record<keyof T & string, ColumnType>>) {
+  constructor(
+    name: string,
+    key: readonly string[],
+    types: Readonly<Record<keyof T & string, ColumnType>>,
+    since: Readonly<Record<string, number | undefined>> = {},
+  ) {
     this.name = name;
     this.key = key;
     this.columns = Object.entries<ColumnType>(types).map(([property, type]) => ({
       property,
       name: toColumn(property),
       type,
+      since: since[property] ?? 1,
     }));
     this.list = this.listOf('');
     this.#byName = this.columns.filter(({ name }) => name !== 'mac').sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -38,7 +46,8 @@ export class Table<T> {
   static of<F extends Fields>({ table, key, fields }: ResourceType<F>): Table<Authenticated<ValueOf<F>>> {
     const types = entriesOf(fields).map(({ property, field }) => [property, COLUMN_TYPES[field.form.kind]] as const);
     const columns = Object.fromEntries([...types, ['mac', 'text']]) as Record<string, ColumnType>;
-    return new Table<Authenticated<ValueOf<F>>>(table, [toColumn(key)], columns as never);
+    const since = Object.fromEntries(entriesOf(fields).map(({ property, field }) => [property, field.since]));
+    return new Table<Authenticated<ValueOf<F>>>(table, [toColumn(key)], columns as never, since);
   }
 
   /** The column names, each with the prefix. */

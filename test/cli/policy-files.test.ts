@@ -25,6 +25,7 @@ const question = (folder: string, input = '') => ({
   terminal: { workingDirectory: folder, stdin: Readable.from([Buffer.from(input)]) as unknown } as Terminal,
   signal: new AbortController().signal,
 });
+const readDirectory = (folder: string) => readPolicyDirectory(question('.').terminal, folder);
 const readText = (text: string, name: string) => readPolicyFile(question('.', text), '-', name);
 
 function folderOf(scope: TestContext, files: Readonly<Record<string, string>>): string {
@@ -36,7 +37,7 @@ function folderOf(scope: TestContext, files: Readonly<Record<string, string>>): 
 /** The error for a directory of policies; each line is a problem. */
 async function problemsOf(scope: TestContext, files: Readonly<Record<string, string>>): Promise<string[]> {
   const folder = folderOf(scope, files);
-  const failed = await readPolicyDirectory(folder).then(
+  const failed = await readDirectory(folder).then(
     () => ({ message: '' }),
     (error: Error) => error,
   );
@@ -65,7 +66,7 @@ test('a policy in TOML, JSON of any layout and YAML is the same', async (t) => {
     'b.b.json': JSON.stringify(GOOD),
     'c.yaml': toYaml({ ...GOOD, name: 'c' }),
   });
-  const read = await readPolicyDirectory(folder);
+  const read = await readDirectory(folder);
   assert.deepEqual(
     read.map(({ file, draft }) => [file, draft.name, draft.maxTtlSeconds]),
     [
@@ -201,7 +202,7 @@ test('hidden files and documentation are skipped; any other file must be a polic
   const others = { '.gitkeep': '', '.prod.toml.swp': 'x', 'README.md': '# Policies', 'expected.txt': 'allow' };
   const folder = folderOf(t, { ...others, 'a.toml': GOOD_TOML });
   assert.deepEqual(
-    (await readPolicyDirectory(folder)).map(({ file }) => file),
+    (await readDirectory(folder)).map(({ file }) => file),
     ['a.toml'],
   );
   assert.deepEqual(
@@ -235,7 +236,7 @@ test('links are followed within the directory, as mounted volumes have them, and
   symlinkSync('..version1', join(folder, '..data'));
   symlinkSync('..data/b.toml', join(folder, 'b.toml'));
   assert.deepEqual(
-    (await readPolicyDirectory(folder)).map(({ file }) => file),
+    (await readDirectory(folder)).map(({ file }) => file),
     ['a.toml', 'b.toml'],
   );
   symlinkSync(join(outside, 'x.toml'), join(folder, 'c.toml'));
@@ -247,7 +248,7 @@ test('links are followed within the directory, as mounted volumes have them, and
   t.after(() => server.close());
   await once(server, 'listening');
   writeFileSync(join(folder, 'h.toml'), Buffer.from([0xff, 0xfe]));
-  await assert.rejects(readPolicyDirectory(folder), ({ message }: Error) => {
+  await assert.rejects(readDirectory(folder), ({ message }: Error) => {
     assert.deepEqual(message.replaceAll(`${folder}/`, '').split('\n').slice(1), [
       'c.toml: is a link that leaves the directory',
       'd.toml: is a link to a missing file',
@@ -263,7 +264,7 @@ test('links are followed within the directory, as mounted volumes have them, and
 
 test('a directory that is empty, missing or not a directory is rejected: with --prune it would delete all policies', async (t) => {
   const folder = folderOf(t, { 'README.md': '' });
-  await assert.rejects(readPolicyDirectory(folder), /contains no policy files/);
-  await assert.rejects(readPolicyDirectory(join(folder, 'missing')), /ENOENT/);
-  await assert.rejects(readPolicyDirectory(join(folder, 'README.md')), /must be a directory/);
+  await assert.rejects(readDirectory(folder), /contains no policy files/);
+  await assert.rejects(readDirectory(join(folder, 'missing')), /ENOENT/);
+  await assert.rejects(readDirectory(join(folder, 'README.md')), /must be a directory/);
 });

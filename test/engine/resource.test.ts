@@ -4,7 +4,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { invalidRequest } from '../../src/engine/errors.ts';
-import { byDefault, integer, list, oneOf, optional, record, setByServer, text, time } from '../../src/engine/field.ts';
+import {
+  byDefault,
+  covers,
+  entriesOf,
+  integer,
+  list,
+  oneOf,
+  optional,
+  record,
+  setByServer,
+  text,
+  time,
+} from '../../src/engine/field.ts';
 import { resource, toColumn } from '../../src/engine/resource.ts';
 import { Table } from '../../src/store/table.ts';
 import { runs } from '../kit/property.ts';
@@ -176,3 +188,28 @@ test('every broken rule is a problem with the name of its field, and none repeat
 const unknown = (where: string, names: string): string =>
   `${where}: has an unknown field; the allowed fields are ${names}`;
 const oneOfColours = (at: number): string => `colours[${at}]: must be one of red, blue`;
+
+test('a value covers another if it allows all that the other allows; an optional field that is not given allows all', () => {
+  const covered = (property: string, outer: unknown, inner: unknown): boolean => {
+    const found = entriesOf(Thing.fields).find((each) => each.property === property) ?? assert.fail(property);
+    return covers(found.field, outer, inner);
+  };
+  const CASES: readonly (readonly [property: string, outer: unknown, inner: unknown, isCovered: boolean])[] = [
+    ['name', 'a', 'a', true],
+    ['name', 'a', 'b', false],
+    ['colours', ['red', 'blue'], ['blue'], true],
+    ['colours', ['red'], ['red', 'blue'], false],
+    ['words', null, ['x'], true],
+    ['words', ['x'], null, false],
+    ['words', null, null, true],
+    ['maxSize', 5, 5, true],
+    ['maxSize', 5, 6, false],
+    ['endsAt', 2, 1, true],
+    ['endsAt', 1, null, false],
+    ['part', { least: 1, most: null }, { least: 1, most: 3 }, true],
+    ['part', { least: 1, most: 2 }, { least: 1, most: 3 }, false],
+  ];
+  for (const [property, outer, inner, isCovered] of CASES) {
+    assert.equal(covered(property, outer, inner), isCovered, JSON.stringify([property, outer, inner]));
+  }
+});

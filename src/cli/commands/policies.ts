@@ -19,7 +19,7 @@ const DONE = { create: 'Created', replace: 'Replaced', delete: 'Deleted' } as co
 const apply = defineCommand({
   name: 'policy apply',
   about: [
-    'Each policy is a file NAME.toml, NAME.json or NAME.yaml with principal, resources, actions and optionally max_ttl and limits. All files are validated before anything is changed; an unknown field is an error. Hidden files, *.md and *.txt are ignored; any other file in the directory is an error, and so is a link that leaves it.',
+    'Each policy is a file NAME.toml, NAME.json or NAME.yaml with principal, resources, actions and optionally other fields of a policy. All files are validated before anything is changed; an unknown field is an error. Hidden files, *.md and *.txt are ignored; any other file in the directory is an error, and so is a link that leaves it.',
     'Shows the plan and asks for confirmation. A replacement that grants more than before is marked. Policies without a file are kept, unless --prune is given.',
     'Changes that add access are made before those that remove it, so that nothing is granted in between that neither the old nor the new policies grant. If the command is interrupted, run it again to continue.',
   ],
@@ -34,7 +34,7 @@ const apply = defineCommand({
   ],
   async run(invocation, { prune, yes, 'dry-run': isDry }, directory) {
     const { terminal, signal, output } = invocation;
-    const files = await readPolicyDirectory(directory, terminal.workingDirectory);
+    const files = await readPolicyDirectory(terminal, directory);
     const { policies } = invocation.connect();
     const present = (await Array.fromAsync(policies.listAll({ signal }))).map((policy) => Policy.fromReply(policy));
     const wanted = files.map(({ draft }) => draft);

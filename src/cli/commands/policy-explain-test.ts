@@ -131,6 +131,7 @@ async function asker(
   expectations: readonly Expectation[],
   label: string,
 ): Promise<Ask> {
+  const { terminal, signal } = invocation;
   const withRequest = expectations.find(({ question }) => question.request !== null);
   if (directory !== null && withRequest !== undefined)
     throw new UsageError(
@@ -138,10 +139,7 @@ async function asker(
       'Policy files contain no targets.',
     );
   if (directory !== null)
-    return localSimulator(
-      (await readPolicyDirectory(directory, invocation.terminal.workingDirectory)).map(({ draft }) => draft),
-    );
-  const { signal } = invocation;
+    return localSimulator((await readPolicyDirectory(terminal, directory)).map(({ draft }) => draft));
   const { policies } = invocation.connect();
   return (question) => policies.simulate(toSimulation(question), { signal });
 }

@@ -84,19 +84,16 @@ export function stepLines(step: Step): string[] {
   if (step.change === 'replace') return [head, ...step.fields.map(fieldLine)];
   const policy = step.after ?? step.before;
   if (policy === null) return [head];
-  const { principal, actions, resources, maxTtlSeconds } = policy;
-  const { limits, approval: rule } = shownFields(policy);
-  const within = Array.isArray(limits) ? `, at most ${limits.join(', ')}` : '';
-  const approval = Array.isArray(rule) ? `, with an approval (${rule.join(', ')})` : '';
-  const grants = `${principal} may ${toCell(actions)} ${toCell(resources)} for up to ${maxTtlSeconds} s`;
-  return [head, `    ${grants}${within}${approval}`];
+  const { principal, actions, resources, max_ttl, ...others } = shownFields(policy);
+  const grants = `${principal} may ${toCell(actions)} ${toCell(resources)} for up to ${max_ttl} s`;
+  return [head, `    ${grants}`, ...Object.entries(others).map(([field, value]) => `    ${field}: ${toCell(value)}`)];
 }
 
 function fieldLine({ field, from, to, widens: isWider }: FieldChange): string {
   return `    ${field}: ${toShown(from)} → ${toShown(to)}${isWider ? '  (wider)' : ''}`;
 }
 
-/** Only limits and approvals can be empty. */
+/** A field that is not given is an empty list. */
 const toShown = (value: FieldChange['from']): string =>
   Array.isArray(value) && value.length === 0 ? 'none' : toCell(value);
 

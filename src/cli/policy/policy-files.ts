@@ -13,6 +13,7 @@ import { Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
 import { decodeUtf8, inputName, readRegularFile, readTextInput } from '../input.ts';
 import type { Question } from '../prompt.ts';
 import { readResource } from '../resource/fields.ts';
+import type { Terminal } from '../terminal.ts';
 import { NOTATIONS, type Notation, type Problem, parseNotation, problemsError } from './file-format.ts';
 
 /** Twice the size of the largest valid policy. */
@@ -29,9 +30,9 @@ export interface PolicyFile {
 
 type Checked = { readonly draft: PolicyDraft } | { readonly problems: readonly Problem[] };
 
-/** Returns the policies by file name; `from` is the working directory. @throws UsageError with all problems */
-export async function readPolicyDirectory(directory: string, from = '.'): Promise<PolicyFile[]> {
-  const root = await realpath(resolve(from, directory)).catch((error: NodeJS.ErrnoException) => {
+/** Returns the policies by file name. @throws UsageError with all problems */
+export async function readPolicyDirectory(terminal: Terminal, directory: string): Promise<PolicyFile[]> {
+  const root = await realpath(resolve(terminal.workingDirectory, directory)).catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${directory}: cannot be read (${error.code ?? 'error'})`);
   });
   if (!(await stat(root)).isDirectory()) throw new UsageError(`${directory}: must be a directory of policy files`);

@@ -110,9 +110,17 @@ export const APPROVAL_RULE = record(
       const field = rule.each === 'request' ? 'scope' : 'each';
       return `${field}: must be left out for retrieve, because a value that was retrieved cannot be taken back`;
     },
+    covers: approvalCovers,
   },
   { example: { for: 'use' }, description: 'People must approve the action.' },
 );
+
+/** Whether `inner` demands at least what `outer` does. A rule that differs in its scope counts as wider. */
+export function approvalCovers(outer: ApprovalRule, inner: ApprovalRule): boolean {
+  const isNarrower = APPROVAL_EXTENTS.indexOf(inner.each) <= APPROVAL_EXTENTS.indexOf(outer.each);
+  const isSameScope = inner.scope === outer.scope || inner.scope === 'once';
+  return inner.for === outer.for && isNarrower && isSameScope && inner.quorum >= outer.quorum;
+}
 
 /** What the rules of several policies demand together: the strictest of each. */
 export interface ApprovalTerms {

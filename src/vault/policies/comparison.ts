@@ -1,9 +1,7 @@
 /** Compares two policies: the fields that a replacement changes, and whether each grants more than before. */
 
-import type { Pattern } from '../../core/pattern.ts';
-import { entriesOf, isRecord } from '../../engine/field.ts';
-import { APPROVAL_EXTENTS, type ApprovalRule } from './approval-rule.ts';
-import { Policy, type PolicyDraft, type PolicyLimits, type Principal } from './policy.ts';
+import { covers, entriesOf, isRecord } from '../../engine/field.ts';
+import { Policy, type PolicyDraft } from './policy.ts';
 
 export interface FieldChange {
   /** The name of the field in requests. */
@@ -16,36 +14,28 @@ export interface FieldChange {
 }
 
 type Shown = string | number | readonly string[];
-type Compared = Exclude<keyof PolicyDraft, 'name'>;
 
-/** Whether a change of the field grants more than before. */
-const WIDENS: { readonly [K in Compared]: (before: PolicyDraft[K], after: PolicyDraft[K]) => boolean } = {
-  principal: (before, after) => !principalCovers(before, after),
-  resources: (before, after) => !resourcesCover(before, after),
-  actions: (before, after) => !after.every((action) => before.includes(action)),
-  maxTtlSeconds: (before, after) => after > before,
-  limits: (before, after) => !limitsCover(before, after),
-  approval: (before, after) => !approvalCovers(before, after),
-};
-
-const COMPARED = entriesOf(Policy.fields).filter(({ property }) => Object.hasOwn(WIDENS, property));
+const COMPARED = entriesOf(Policy.fields).filter(
+  ({ property, field }) => property !== Policy.key && field.presence !== 'set by the server',
+);
 
 /** Empty when the policies are equivalent; the order of a list has no effect. */
 export function compare(before: PolicyDraft, after: PolicyDraft): FieldChange[] {
   const [from, to] = [shownFields(before), shownFields(after)];
-  return COMPARED.map(({ property, wire }) => ({
-    field: wire,
-    from: from[wire] ?? [],
-    to: to[wire] ?? [],
-    widens: widens(property as Compared, before, after),
+  return COMPARED.map((compared) => ({
+    field: compared.wire,
+    from: from[compared.wire] ?? [],
+    to: to[compared.wire] ?? [],
+    widens: !fieldCovers(compared, before, after),
   })).filter((change) => {
     const [old, current] = [change.from, change.to].map((shown) => new Set<unknown>([shown].flat()));
     return old !== undefined && current !== undefined && old.symmetricDifference(current).size > 0;
   });
 }
 
-function widens<K extends Compared>(property: K, before: PolicyDraft, after: PolicyDraft): boolean {
-  return WIDENS[property](before[property], after[property]);
+function fieldCovers({ property, field }: (typeof COMPARED)[number], outer: PolicyDraft, inner: PolicyDraft): boolean {
+  const name = property as keyof PolicyDraft;
+  return covers(field, outer[name], inner[name]);
 }
 
 /** The given fields except the name, keyed by their names in requests. A record is a list of `field value`. */
@@ -61,22 +51,6 @@ export function shownFields(draft: PolicyDraft): Readonly<Record<string, Shown>>
   return Object.fromEntries(shown);
 }
 
-/** Whether `inner` demands at least what `outer` does. A rule that differs in its scope counts as wider. */
-export function approvalCovers(outer: ApprovalRule | null, inner: ApprovalRule | null): boolean {
-  if (outer === null || inner === null) return outer === null;
-  const isNarrower = APPROVAL_EXTENTS.indexOf(inner.each) <= APPROVAL_EXTENTS.indexOf(outer.each);
-  const isSameScope = inner.scope === outer.scope || inner.scope === 'once';
-  return inner.for === outer.for && isNarrower && isSameScope && inner.quorum >= outer.quorum;
-}
-
-/** Whether `outer` allows every use that `inner` allows. */
-function limitsCover(outer: PolicyLimits | null, inner: PolicyLimits | null): boolean {
-  if (outer === null || inner === null) return outer === null;
-  return Object.entries(outer).every(
-    ([name, limit]) => limit === null || (inner[name as keyof PolicyLimits] ?? Number.POSITIVE_INFINITY) <= limit,
-  );
-}
-
 /**
  * `adds`: grants at least what was granted, for shorter or equal leases. `removes`: grants at most what was granted,
  * for any time. `swaps`: neither. WHY not symmetric: the most restrictive policy decides, so a shorter lease tightens,
@@ -88,25 +62,7 @@ export function directionOf(before: PolicyDraft, after: PolicyDraft): 'adds' | '
   return 'swaps';
 }
 
-/** Whether every agent that `inner` names is named by `outer`. */
-export function principalCovers(outer: Principal, inner: Principal): boolean {
-  return outer === inner || (outer.endsWith('*') && inner.startsWith(outer.slice(0, -1)));
-}
-
-/** Whether every path that `inner` matches is matched by `outer`. */
-export function patternCovers(outer: Pattern, inner: Pattern): boolean {
-  return outer === inner || outer === '*' || (outer.endsWith('/*') && inner.startsWith(outer.slice(0, -1)));
-}
-
-function resourcesCover(outer: readonly Pattern[], inner: readonly Pattern[]): boolean {
-  return inner.every((pattern) => outer.some((wider) => patternCovers(wider, pattern)));
-}
-
-/** Whether `outer` grants all that `inner` grants, however long. */
+/** Whether `outer` grants all that `inner` grants, however long the leases. */
 export function grantsAllOf(outer: PolicyDraft, inner: PolicyDraft): boolean {
-  return (
-    principalCovers(outer.principal, inner.principal) &&
-    inner.actions.every((action) => outer.actions.includes(action)) &&
-    resourcesCover(outer.resources, inner.resources)
-  );
+  return COMPARED.every((compared) => compared.property === 'maxTtlSeconds' || fieldCovers(compared, outer, inner));
 }

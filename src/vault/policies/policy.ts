@@ -14,7 +14,7 @@ import {
   parsePolicyName,
 } from '../../core/names.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../../core/path.ts';
-import { parsePattern } from '../../core/pattern.ts';
+import { type Pattern, parsePattern } from '../../core/pattern.ts';
 import { ApiError, invalidRequest } from '../../engine/errors.ts';
 import {
   byDefault,
@@ -56,6 +56,7 @@ const PRINCIPAL: Grammar<Principal> = {
   maxLength: 73,
   description: '`agent:<name>` or `operator:<name>`, or with one `*` at the end.',
   parse: parsePrincipal,
+  covers: principalCovers,
 };
 
 const PATTERN = {
@@ -65,6 +66,7 @@ const PATTERN = {
   noun: 'pattern',
   description: 'A path; `prefix/*` for everything below `prefix/` at any depth; or `*`.',
   parse: parsePattern,
+  covers: patternCovers,
 };
 
 const limit = { min: 1, max: MAX_LIMIT };
@@ -206,6 +208,16 @@ export function principalOf(name: PrincipalName): Principal {
 
 export function isOfOperators(principal: Principal): boolean {
   return principal.startsWith(OPERATOR_PREFIX);
+}
+
+/** Whether every agent that `inner` names is named by `outer`. */
+export function principalCovers(outer: Principal, inner: Principal): boolean {
+  return outer === inner || (outer.endsWith('*') && inner.startsWith(outer.slice(0, -1)));
+}
+
+/** Whether every path that `inner` matches is matched by `outer`. */
+export function patternCovers(outer: Pattern, inner: Pattern): boolean {
+  return outer === inner || outer === '*' || (outer.endsWith('/*') && inner.startsWith(outer.slice(0, -1)));
 }
 
 /** Whether the principal names the agent or operator. Case-sensitive. */

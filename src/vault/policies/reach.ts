@@ -8,9 +8,16 @@ import type { AgentName, OperatorName } from '../../core/names.ts';
 import { type OperationInput, type Outcome, rejected } from '../../core/operation.ts';
 import { hasRole } from '../../core/operator.ts';
 import { coversPattern, type Pattern } from '../../core/pattern.ts';
-import type { ApprovalRule } from './approval-rule.ts';
-import { approvalCovers, patternCovers, principalCovers } from './comparison.ts';
-import { isOfOperators, type Policy, type Principal, principalMatches, principalOf } from './policy.ts';
+import { type ApprovalRule, approvalCovers } from './approval-rule.ts';
+import {
+  isOfOperators,
+  type Policy,
+  type Principal,
+  patternCovers,
+  principalCovers,
+  principalMatches,
+  principalOf,
+} from './policy.ts';
 
 type Granting = Pick<Policy, 'principal' | 'resources' | 'actions' | 'approval'>;
 
@@ -38,10 +45,10 @@ export function beyondReach(input: OperationInput, policies: readonly Granting[]
 /** Whether each action that the caller needs an approval for needs one at least as strict of whom the policy names. */
 function keepsDemands({ state }: OperationInput, name: OperatorName, granted: Granting): boolean {
   const all = state.control.policies.all();
-  const demands = all.filter(
-    ({ approval, principal }) =>
-      approval !== null && granted.actions.includes(approval.for) && principalMatches(principal, name),
-  );
+  const demands = all.flatMap(({ approval, principal, resources }) => {
+    const isDemand = approval !== null && granted.actions.includes(approval.for) && principalMatches(principal, name);
+    return isDemand ? [{ approval, resources }] : [];
+  });
   return demands.every(({ approval, resources }) =>
     granted.resources.every((pattern) => {
       const isDemanded = resources.some((own) => patternCovers(own, pattern) || patternCovers(pattern, own));
@@ -54,7 +61,7 @@ function keepsDemands({ state }: OperationInput, name: OperatorName, granted: Gr
 
 function demandsAtLeast(
   { approval, principal, resources }: Pick<Policy, 'approval' | 'principal' | 'resources'>,
-  rule: ApprovalRule | null,
+  rule: ApprovalRule,
   of: Principal,
   pattern: Pattern,
 ): boolean {

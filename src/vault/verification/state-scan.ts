@@ -121,11 +121,12 @@ async function* checkRows({ store, keys, clock }: ScanParts, kind: SubjectKind):
 function problemOf(kind: SubjectKind, recorded: RecordedRow, keys: VaultKeys, clock: Clock): StateProblem[] {
   const { state } = recorded;
   const row = recorded.row as Authenticated<RowOf[SubjectKind]>;
+  const session = kind === 'session' ? (row as Authenticated<RowOf['session']>) : null;
   const subject = subjectOf(kind, row);
   if (!isAuthentic(keys.row, kind, row)) return [{ subject, problem: 'altered' }];
   if (state === row.mac) return [];
   // An ended session grants nothing, whatever the log says.
-  const hasEnded = kind === 'session' && 'expiresAt' in row && row.expiresAt <= clock.now();
+  const hasEnded = session !== null && session.expiresAt <= clock.now();
   return hasEnded ? [] : [{ subject, problem: 'not as recorded' }];
 }
 

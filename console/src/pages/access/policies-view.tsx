@@ -1,8 +1,9 @@
 /** The policies as a table, with what each grants as a sentence, and the editor. */
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Policy as PolicyText } from '../../../../src/client/types.ts';
+import { entriesOf } from '../../../../src/engine/field.ts';
 import { shownFields } from '../../../../src/vault/policies/comparison.ts';
 import { Policy, type PolicyDraft } from '../../../../src/vault/policies/policy.ts';
 import { countText } from '../../components/count-text.ts';
@@ -23,8 +24,18 @@ import { PolicyEditor } from './policy-editor.tsx';
 import { durationText, sentenceOf } from './policy-sentence.ts';
 import { forgetDecisions } from './save-policy.ts';
 
-const shownIn = (policy: PolicyText, field: 'limits' | 'approval'): string =>
-  [shownFields(Policy.fromReply(policy))[field] ?? []].flat().join(', ');
+/** The fields that a policy need not have, each with its title. */
+const OPTIONAL_FIELDS = entriesOf(Policy.fields).flatMap(({ wire, field: { presence, form, label = wire } }) =>
+  presence === 'optional' ? [{ wire, title: form.kind === 'record' ? form.title : label, form }] : [],
+);
+
+function optionalCells(policy: PolicyText): [title: string, cell: ReactNode][] {
+  const shown = shownFields(Policy.fromReply(policy));
+  return OPTIONAL_FIELDS.map(({ wire, title, form }) => {
+    const text = [shown[wire] ?? []].flat().join(', ');
+    return [title, text === '' ? null : form.kind === 'time' ? <Time key={wire} at={text} /> : text];
+  });
+}
 
 const COLUMNS: readonly TableColumn<PolicyText>[] = [
   { title: 'Name', width: 'minmax(9rem, 1fr)', cell: ({ name }) => name },
@@ -32,8 +43,11 @@ const COLUMNS: readonly TableColumn<PolicyText>[] = [
   { title: 'Actions', width: 'minmax(7rem, 1fr)', cell: ({ actions }) => actions.join(', ') },
   { title: 'Resources', width: 'minmax(9rem, 2fr)', cell: ({ resources }) => resources.join(', ') },
   { title: 'Longest lease', width: '7rem', cell: ({ max_ttl }) => durationText(max_ttl) },
-  { title: 'Limits', width: 'minmax(6rem, 1fr)', cell: (policy) => shownIn(policy, 'limits') },
-  { title: 'Approval', width: 'minmax(6rem, 1fr)', cell: (policy) => shownIn(policy, 'approval') },
+  ...OPTIONAL_FIELDS.map(({ title }, at) => ({
+    title,
+    width: 'minmax(6rem, 1fr)',
+    cell: (policy: PolicyText) => optionalCells(policy)[at]?.[1],
+  })),
   { title: 'Created', width: '11rem', cell: ({ created_at }) => <Time at={created_at} /> },
 ];
 const FIELDS: readonly FilterField[] = [{ name: 'q', label: 'Find', placeholder: 'name, agent or path' }];
@@ -157,8 +171,7 @@ function PolicyPanel({ name, isEditor, onClose }: PanelProps) {
               ['Actions', text.actions.join(', ')],
               ['Resources', <List key="resources" texts={text.resources} />],
               ['Longest lease', durationText(text.max_ttl)],
-              ['Limits', shownIn(text, 'limits') || null],
-              ['Approval', shownIn(text, 'approval') || null],
+              ...optionalCells(text),
               ['Created', <Time key="created" at={text.created_at} />],
             ]}
           />
