@@ -64,7 +64,8 @@ function requestProperties(fields: Fields): TProperties {
   const given = entriesOf(fields).filter(({ field }) => field.presence !== 'set by the server');
   return Object.fromEntries(
     given.map(({ wire, field }) => {
-      const schema = formSchema(field.form, { ...defaultOf(field), ...textsOf(field) }, requestProperties);
+      const options = { ...boundsOf(field), ...defaultOf(field), ...textsOf(field) };
+      const schema = formSchema(field.form, options, requestProperties);
       return [wire, field.presence === 'required' ? schema : Type.Optional(schema)];
     }),
   );
@@ -79,19 +80,25 @@ function replyProperties(fields: Fields): TProperties {
   );
 }
 
-interface Texts {
+interface Options {
   readonly description?: string;
+  readonly maxLength?: number;
 }
 
-function textsOf({ description }: AnyField): Texts {
+function textsOf({ description }: AnyField): Options {
   return description === undefined ? {} : { description };
 }
 
-function defaultOf({ byDefault }: AnyField): Texts {
+/** WHY only of requests: a reply has what the server wrote. */
+function boundsOf({ form }: AnyField): Options {
+  return form.kind === 'time' ? { maxLength: 24 } : {};
+}
+
+function defaultOf({ byDefault }: AnyField): Options {
   return typeof byDefault === 'number' ? { description: `${byDefault} by default.` } : {};
 }
 
-function formSchema(form: Form, texts: Texts, propertiesOf: (fields: Fields) => TProperties): TSchema {
+function formSchema(form: Form, options: Options, propertiesOf: (fields: Fields) => TProperties): TSchema {
   switch (form.kind) {
     case 'text': {
       const { pattern, minLength, maxLength, description, noun } = form.grammar;
@@ -103,28 +110,28 @@ function formSchema(form: Form, texts: Texts, propertiesOf: (fields: Fields) => 
         pattern: pattern.source.replaceAll('\\/', '/'),
         ...title,
         ...described,
-        ...texts,
+        ...options,
       });
     }
     case 'integer': {
       const title = form.unit === null ? {} : { title: capitalised(form.unit) };
-      return Type.Integer({ minimum: form.min, maximum: form.max, ...title, ...texts });
+      return Type.Integer({ minimum: form.min, maximum: form.max, ...title, ...options });
     }
     case 'choice':
       return StringEnum([...form.words], {
         ...(form.noun === null ? {} : { title: capitalised(form.noun) }),
-        ...texts,
+        ...options,
       });
     case 'time':
-      return Type.String({ ...Timestamp, ...texts });
+      return Type.String({ ...Timestamp, ...options });
     case 'list': {
       const { min, max } = form;
       const limits = { minItems: min, ...(max === null ? {} : { maxItems: max }) };
-      return Type.Array(formSchema(form.item, {}, propertiesOf), { ...limits, ...texts });
+      return Type.Array(formSchema(form.item, {}, propertiesOf), { ...limits, ...options });
     }
     case 'record': {
-      const options = { title: form.title, ...(form.needsOne ? { minProperties: 1 } : {}), ...texts };
-      return StrictObject(propertiesOf(form.fields), options);
+      const least = form.needsOne ? { minProperties: 1 } : {};
+      return StrictObject(propertiesOf(form.fields), { title: form.title, ...least, ...options });
     }
   }
 }

@@ -220,7 +220,8 @@ test('each altered row is named with what is wrong, the first 100 of many, and a
   await executeSql(
     dataDir,
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150)
-    INSERT INTO policies SELECT 'p' || i, 'agent:bot', '["*"]', '["retrieve"]', 60, 1, 'mac', NULL, NULL FROM n`,
+    INSERT INTO policies (name, principal, resources, actions, max_ttl_seconds, created_at, mac)
+      SELECT 'p' || i, 'agent:bot', '["*"]', '["retrieve"]', 60, 1, 'mac' FROM n`,
   );
   const many = await check(t, altered, '--state');
   assert.deepEqual([many.code, many.told.length, many.told.at(-1)], [2, 102, 'state wrong: 52 more']);

@@ -13,12 +13,14 @@ import { stringify as toYaml } from 'yaml';
 import { parseNotation } from '../../src/cli/policy/file-format.ts';
 import { readPolicyDirectory, readPolicyFile } from '../../src/cli/policy/policy-files.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
+import { wireNames } from '../../src/engine/field.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { anyText, runs } from '../kit/property.ts';
 import { policySets } from './random-policies.ts';
 
 const GOOD = { principal: 'agent:ci', resources: ['ci/*'], actions: ['retrieve'], max_ttl: 60 };
+const NAMES = wireNames(Policy.fields).join(', ');
 const GOOD_TOML = toToml(GOOD);
 
 const question = (folder: string, input = '') => ({
@@ -100,18 +102,18 @@ test('all problems are reported together: the file, the field, the rule, and the
       'kinds.toml: actions[1]: must be one of retrieve, use, list, store, delete',
       'kinds.toml: actions[2]: must be one of retrieve, use, list, store, delete; did you mean retrieve?',
       'kinds.toml: actions[3]: must be one of retrieve, use, list, store, delete',
-      'list.json: must contain the fields of a policy: name, principal, resources, actions, max_ttl, limits, approval',
+      `list.json: must contain the fields of a policy: ${NAMES}`,
       'misspelt.toml: principle: unknown field; did you mean principal?',
       'misspelt.toml: resource: unknown field; did you mean resources?',
-      'misspelt.toml: ttl: unknown field; must be one of name, principal, resources, actions, max_ttl, limits, approval',
-      'misspelt.toml: colour: unknown field; must be one of name, principal, resources, actions, max_ttl, limits, approval',
+      `misspelt.toml: ttl: unknown field; must be one of ${NAMES}`,
+      `misspelt.toml: colour: unknown field; must be one of ${NAMES}`,
       'misspelt.toml: principal: is required',
       'misspelt.toml: resources: is required',
       'named.toml: name: must be named, the name of the file, or omitted',
       'null.json: max_ttl: must be a whole number of seconds, or a duration such as 15m',
       'null.json: limits: must be an object with one or more of uses_per_hour, bytes_per_hour, concurrent',
       'null.json: approval: must be an object with for, and optionally each, scope, quorum, timeout',
-      'null.yaml: must contain the fields of a policy: name, principal, resources, actions, max_ttl, limits, approval',
+      `null.yaml: must contain the fields of a policy: ${NAMES}`,
       "rule.json: approval.for: must be one of the policy's actions",
       'rules.toml: principal: must be agent:<name>, agent:<prefix>* or agent:*, or the same with operator:',
       'rules.toml: resources[1]: * is allowed only as the whole pattern, or at the end after /',
@@ -147,10 +149,10 @@ test('input that parsers could read differently is rejected: duplicates, aliases
       'd.yaml: has an alias; write the value instead',
       'e.yaml:1: has a tag; remove it',
       'f.yaml:4: contains several documents; write one policy in each file',
-      'g.yaml: a field: unknown field; must be one of name, principal, resources, actions, max_ttl, limits, approval',
+      `g.yaml: a field: unknown field; must be one of ${NAMES}`,
       'g.yaml: principal: is required',
       'h.yaml: max_ttl: must be a whole number of seconds, or a duration such as 15m',
-      'i.json: __proto__: unknown field; must be one of name, principal, resources, actions, max_ttl, limits, approval',
+      `i.json: __proto__: unknown field; must be one of ${NAMES}`,
       'i.json: principal: is required',
       'i.json: resources: is required',
       'i.json: actions: is required',
@@ -253,7 +255,7 @@ test('links are followed within the directory, as mounted volumes have them, and
       'c.toml: is a link that leaves the directory',
       'd.toml: is a link to a missing file',
       'e.toml: is a link that leaves the directory',
-      'f.yaml: must contain the fields of a policy: name, principal, resources, actions, max_ttl, limits, approval',
+      `f.yaml: must contain the fields of a policy: ${NAMES}`,
       'g.toml: must be a file; subdirectories are not read',
       'h.toml: cannot be read as text in UTF-8',
       'more: must be a file; subdirectories are not read',

@@ -60,7 +60,8 @@ test('a scan ends although the keys of rows are not UTF-8', async (t) => {
     t,
     `UPDATE policies SET name = ${text};
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
-    INSERT INTO policies SELECT ${text} || i || ${text}, 'agent:bot', '[]', '[]', 60, 1, 'mac', NULL, NULL FROM n`,
+    INSERT INTO policies (name, principal, resources, actions, max_ttl_seconds, created_at, mac)
+      SELECT ${text} || i || ${text}, 'agent:bot', '[]', '[]', 60, 1, 'mac' FROM n`,
   );
   const problems = await problemsOf(service);
   assert.ok(problems.includes('policy:\ufffd: altered'), problems.slice(0, 5).join());

@@ -63,7 +63,7 @@ export class Model extends Records {
       case 'createPolicy':
       case 'replacePolicy': {
         if (policy !== undefined && command.kind === 'createPolicy') return say('ALREADY_EXISTS');
-        const made = { ...command.policy, limits: null, approval: null, createdAt: policy?.createdAt ?? now };
+        const made = { ...command.policy, createdAt: policy?.createdAt ?? now };
         this.policies = [...this.policies.filter((each) => each !== policy), made];
         return say('OK', made);
       }

@@ -8,6 +8,7 @@ import type { Outcome } from '../../../src/core/operation.ts';
 import type { Metadata } from '../../../src/core/operations/credentials.ts';
 import type { RetrievalResult } from '../../../src/core/operations/retrieve.ts';
 import type { PathRange } from '../../../src/core/pattern.ts';
+import type { Policy } from '../../../src/vault/policies/policy.ts';
 import type { Simulated } from '../../../src/vault/policies/simulate.ts';
 import type { Shelf } from './shelf.ts';
 import type { Ask, World } from './world.ts';
@@ -19,6 +20,8 @@ export function plainEntry(entry: EntryDraft | null) {
   return { event: eventType, agent: agentName, resource, result, policy: policyName, lease: leaseId };
 }
 
+const plainPolicy = (policy: Policy) =>
+  Object.fromEntries(Object.entries(policy).filter(([, value]) => value !== null));
 const plainCredential = ({ id, version, ...rest }: Credential) => ({ ...rest, newest: version });
 
 function plainLease({ seq, agentId, credentialId, kind, tokenHash, ...lease }: Lease, now: number) {
@@ -36,6 +39,10 @@ export function observe({ command, now }: Ask, { response }: Outcome<unknown>, s
   }
   const { reply } = response;
   switch (command.kind) {
+    case 'createPolicy':
+    case 'replacePolicy':
+    case 'readPolicy':
+      return plainPolicy(reply as Policy);
     case 'store':
       return plainCredential(reply as Credential);
     case 'look': {
@@ -79,7 +86,7 @@ export function plainState({ control, shelf, now }: World) {
   const { credentials, sessions, spent } = shelf;
   return {
     agents: control.agents().map(({ publicKey, ...agent }) => agent),
-    policies: control.policies.all(),
+    policies: control.policies.all().map(plainPolicy),
     credentials: credentials
       .toSorted((a, b) => (a.path < b.path ? -1 : 1))
       .map((credential) => ({
