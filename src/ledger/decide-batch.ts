@@ -2,12 +2,12 @@
  * One batch: decides each operation in order, on the state that the earlier ones left, decrypts and seals values, and
  * chains the entries. Returns what to commit, and the results to deliver after the commit.
  */
-import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from '../core/audit.ts';
+import { type AuditEntry, actionOf, draftEntry, type EntryDraft, type EntryWithoutMac } from '../core/audit.ts';
 import type { BatchState } from '../core/batch-state.ts';
-import { type Change, changesControlState, type Resource } from '../core/change.ts';
+import { type Change, changesControlState, type Resource, removeRow } from '../core/change.ts';
 import { Secret } from '../core/credential.ts';
-import type { CredentialId, EntryId } from '../core/names.ts';
-import type { Operation, Outcome } from '../core/operation.ts';
+import { type CredentialId, type EntryId, SERVICE } from '../core/names.ts';
+import { type Operation, type Outcome, succeeded } from '../core/operation.ts';
 import { isControlSubject, KEYSET_SUBJECT, REMOVED, type RecordedState, subjectOf } from '../core/state.ts';
 import { endsAuditKey, entryMac, handOver, headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
@@ -16,6 +16,7 @@ import { dataKeyIdOf, decrypt, seal } from '../crypto/sealing.ts';
 import type { CompactRange, TreeNode } from '../crypto/tree.ts';
 import { ApiError, type ErrorInfo } from '../engine/errors.ts';
 import type { Head, StoredChange, StoredTreeNode } from '../store/store.ts';
+import type { Policy } from '../vault/policies/policy.ts';
 import { toStoredPut } from './authenticated-rows.ts';
 import { type DenialBudget, tooManyDenials } from './token-buckets.ts';
 import { type ChainTip, toStoredNodes } from './vault-state.ts';
@@ -70,7 +71,9 @@ export function decideBatch(
     entries.push({ ...entry, hmac });
   };
 
-  for (const operation of operations) {
+  // ORDER: before any decision of the batch, so that an expired policy grants nothing.
+  const expiries = state.control.policies.expired(now).map(deleteExpired);
+  for (const operation of [...expiries, ...operations]) {
     const entryId = newEntryId();
     let outcome: DecryptedOutcome;
     try {
@@ -117,7 +120,20 @@ export function decideBatch(
   const fields = { seq, hmac, epoch, tree: tree.toString(), control };
   const head: Head = { ...fields, mac: headMac(keys.auditAt(seq), fields) };
   const treeNodes = toStoredNodes(completed);
-  return { results, entries, changes, head, tree, treeNodes, accesses, keys };
+  return { results: results.slice(expiries.length), entries, changes, head, tree, treeNodes, accesses, keys };
+}
+
+function deleteExpired({ name }: Policy): Operation<null> {
+  const eventType = 'policy.delete';
+  const entry = draftEntry({
+    eventType,
+    agentName: SERVICE,
+    resource: `policy:${name}`,
+    result: 'allowed',
+    reason: 'it expired',
+  });
+  const decide = (): Outcome<null> => succeeded(null, entry, [removeRow('policy', { name })]);
+  return { reads: {}, requester: { kind: 'service' }, decide };
 }
 
 function toApiError({ code, message, approvalId }: ErrorInfo): ApiError {

@@ -9,11 +9,11 @@ import { parsePolicyName } from '../../core/names.ts';
 import { nearest } from '../../core/operator-text.ts';
 import { ruleBroken } from '../../engine/errors.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
+import { hasExpired, Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
 import { decodeUtf8, inputName, readRegularFile, readTextInput } from '../input.ts';
 import type { Question } from '../prompt.ts';
 import { readResource } from '../resource/fields.ts';
-import type { Terminal } from '../terminal.ts';
+import { printNotice, type Terminal } from '../terminal.ts';
 import { NOTATIONS, type Notation, type Problem, parseNotation, problemsError } from './file-format.ts';
 
 /** Twice the size of the largest valid policy. */
@@ -45,7 +45,8 @@ export async function readPolicyDirectory(terminal: Terminal, directory: string)
   for (const file of names.sort()) {
     const checked = await checkFile(root, file, join(directory, file));
     if ('problems' in checked) problems.push(...checked.problems);
-    else files.push({ file, draft: checked.draft });
+    else if (!hasExpired(checked.draft, Date.now())) files.push({ file, draft: checked.draft });
+    else printNotice(terminal, `${join(directory, file)}: the policy has expired, and the file is skipped.`);
   }
   problems.push(...sharedNames(files, directory));
   if (problems.length > 0) throw problemsError(problems, UNCHANGED);

@@ -13,7 +13,7 @@ import {
   toRanges,
   unionOf,
 } from '../../core/pattern.ts';
-import { type Action, type Policy, type Principal, principalOf } from './policy.ts';
+import { type Action, hasExpired, type Policy, type Principal, principalOf } from './policy.ts';
 
 /** Counts strings by length, so that a lookup can skip lengths that no string has. */
 class LengthMultiset {
@@ -193,6 +193,8 @@ export class PolicyIndex {
   readonly #byName = new Map<PolicyName, Policy>();
   readonly #grants = new PrincipalIndex();
   readonly #approvals = new PrincipalIndex();
+  /** No policy expires before this time. */
+  #nextExpiry = Number.POSITIVE_INFINITY;
 
   get(name: PolicyName): Policy | null {
     return this.#byName.get(name) ?? null;
@@ -209,6 +211,7 @@ export class PolicyIndex {
   put(policy: Policy): void {
     this.remove(policy.name);
     this.#byName.set(policy.name, policy);
+    this.#nextExpiry = Math.min(this.#nextExpiry, policy.expiresAt ?? Number.POSITIVE_INFINITY);
     this.#grants.put(policy, policy.actions);
     if (policy.approval != null) this.#approvals.put(policy, [policy.approval.for]);
   }
@@ -219,6 +222,14 @@ export class PolicyIndex {
     this.#byName.delete(name);
     this.#grants.remove(policy, policy.actions);
     if (policy.approval != null) this.#approvals.remove(policy, [policy.approval.for]);
+  }
+
+  /** The policies that have expired, by name. They grant until they are removed. */
+  expired(now: number): Policy[] {
+    if (now < this.#nextExpiry) return [];
+    const all = this.all();
+    this.#nextExpiry = Math.min(...all.map(({ expiresAt }) => expiresAt ?? Number.POSITIVE_INFINITY));
+    return all.filter((policy) => hasExpired(policy, now));
   }
 
   /** The most restrictive policy that matches the name, the action and the path, or null. */

@@ -157,6 +157,21 @@ export const Policy = resource('policy', {
       ),
     ),
     approval: optional(APPROVAL_RULE),
+    expiresAt: optional(
+      time(
+        {
+          wire: 'expires_at',
+          since: 2,
+          example: '2999-01-31T09:30:00.000Z',
+          description: 'The policy is deleted at this time.',
+          label: 'Expires at',
+          empty: 'never',
+          placeholder: 'TIME',
+          help: 'when it is deleted, a time in UTC such as 2027-01-31T09:30:00Z',
+        },
+        { isFuture: true },
+      ),
+    ),
     createdAt: setByServer(time({ wire: 'created_at', example: '2026-01-31T09:30:00.000Z' })),
   },
   check({ actions, limits, approval }) {
@@ -176,6 +191,11 @@ export type PolicyInput = InputOf<Fields>;
 export type PolicyReply = ReplyOf<Fields>;
 /** A limit is null where the policy does not limit. `bytesPerHour` counts the bodies of requests and responses. */
 export type PolicyLimits = NonNullable<Policy['limits']>;
+
+/** Whether the policy no longer grants anything, and is to be deleted. */
+export function hasExpired({ expiresAt }: Pick<Policy, 'expiresAt'>, now: number): boolean {
+  return expiresAt !== null && expiresAt <= now;
+}
 
 export function isAction(text: string): text is Action {
   return (ACTIONS as readonly string[]).includes(text);

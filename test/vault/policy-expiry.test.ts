@@ -1,0 +1,87 @@
+// A policy with `expires_at` grants until then, and is deleted by the first decision afterwards, which the log records.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { listPolicies, replacePolicy } from '../../src/vault/policies/endpoints.ts';
+import { Policy, type PolicyInput } from '../../src/vault/policies/policy.ts';
+import { as, enrol, logIn, newAgentKey } from './agents-fixture.ts';
+import { admin, get, type OpenedVault, openVault, outcomeOf, put, readLog, verify } from './fixture.ts';
+
+const NOW = Date.UTC(2026, 0, 31);
+const END = NOW + 60_000;
+const GRANT = { principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'] } satisfies Partial<PolicyInput>;
+
+const replace = (vault: OpenedVault, name: string, expiresAt: number | null) =>
+  vault.ledger.submit(
+    replacePolicy.operation(
+      admin(),
+      Policy.parse({
+        ...GRANT,
+        name,
+        ...(expiresAt === null ? {} : { expires_at: new Date(expiresAt).toISOString() }),
+      }),
+    ),
+  );
+
+async function openAt(t: Parameters<typeof openVault>[0], hands: { now: number }, directory?: string) {
+  const time = { wall: () => hands.now, monotonic: () => hands.now };
+  return openVault(t, directory === undefined ? { time } : { time, directory });
+}
+
+test('a policy grants until it expires, and the log says that the service deleted it', async (t) => {
+  const hands = { now: NOW };
+  const vault = await openAt(t, hands);
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  await put(vault, 'prod/key', 'v');
+  await replace(vault, 'brief', END);
+  const ci = await as(vault, (await logIn(vault, 'ci', key)).token.reveal());
+
+  hands.now = END - 1;
+  assert.equal(await outcomeOf(get(vault, 'prod/key', ci)), 'ok');
+  hands.now = END;
+  assert.equal(await outcomeOf(get(vault, 'prod/key', ci)), 'ACCESS_DENIED');
+  assert.deepEqual(await vault.ledger.submit(listPolicies.operation(admin(), null)), []);
+
+  const ended = (await readLog(vault.real)).filter(({ event_type }) => event_type === 'policy.delete');
+  assert.deepEqual(
+    ended.map(({ agent_name, resource, result, reason, state }) => ({ agent_name, resource, result, reason, state })),
+    [{ agent_name: 'service', resource: 'policy:brief', result: 'allowed', reason: 'it expired', state: 'removed' }],
+  );
+  assert.equal((await verify(vault)).isValid, true);
+});
+
+test('a policy that expired while the vault was stopped grants nothing after the start', async (t) => {
+  const hands = { now: NOW };
+  const vault = await openAt(t, hands);
+  await replace(vault, 'brief', END);
+  await replace(vault, 'later', END + 1);
+  await replace(vault, 'lasting', null);
+  hands.now = END;
+  const again = await openAt(t, hands, vault.directory);
+  const names = async () => (await again.ledger.submit(listPolicies.operation(admin(), null))).map(({ name }) => name);
+  assert.deepEqual(await names(), ['lasting', 'later']);
+  hands.now = END + 1;
+  assert.deepEqual(await names(), ['lasting']);
+});
+
+test('a replacement extends a policy, or lets it last; a time in the past is rejected and changes nothing', async (t) => {
+  const hands = { now: NOW };
+  const vault = await openAt(t, hands);
+  for (const name of ['extended', 'lasting']) await replace(vault, name, END);
+  await replace(vault, 'extended', END + 1000);
+  await replace(vault, 'lasting', null);
+  await assert.rejects(replace(vault, 'lasting', NOW), {
+    code: 'INVALID_REQUEST',
+    message: 'expires_at: must be in the future',
+  });
+  hands.now = END;
+  const left = await vault.ledger.submit(listPolicies.operation(admin(), null));
+  assert.deepEqual(
+    left.map(({ name, expiresAt }) => [name, expiresAt]),
+    [
+      ['extended', END + 1000],
+      ['lasting', null],
+    ],
+  );
+});
