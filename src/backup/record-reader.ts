@@ -4,23 +4,12 @@
  * never the content. SOURCE: docs/formats.md, "Backups".
  */
 import { Sha256 } from '../crypto/primitives.ts';
-import {
-  count,
-  HEAD_RULES,
-  KEYSET_RULES,
-  mac,
-  SEALED_AGENT_KEY_RULES,
-  SLOT_RULES,
-  slotKind,
-  slotName,
-  TOTALS_RULES,
-  time,
-} from './column-rules.ts';
-import { BackupError, damaged } from './errors.ts';
+import { count, mac, slotKind, slotName, time } from '../store/column-rules.ts';
+import { NEWEST_SCHEMA, TABLES } from '../store/schema.ts';
+import type { Column, Table } from '../store/table.ts';
 import {
   anyText,
   equalTo,
-  type FieldRule,
   integer,
   isJsonObject,
   isoTime,
@@ -31,35 +20,46 @@ import {
   nullable,
   objectOf,
   oneOf,
-} from './field-rules.ts';
-import { BACKUP_FORMAT, type BackupHeader, type BackupRecord, type Cell } from './records.ts';
-import { NEWEST_SCHEMA, ROW_RULES, rulesAt, type TableRules } from './row-rules.ts';
+  type ValueRule,
+} from '../store/value-rules.ts';
+import { BackupError, damaged } from './errors.ts';
+import {
+  BACKUP_FORMAT,
+  type BackupHeader,
+  type BackupRecord,
+  type Cell,
+  HEAD_RULES,
+  KEYSET_RULES,
+  SEALED_AGENT_KEY_RULES,
+  SLOT_RULES,
+  TOTALS_RULES,
+} from './records.ts';
 
 const ANY_FORMAT = /^leasehold-backup-v\d{1,9}$/;
 /** Far above any row: a value of 256 KiB, sealed and as base64. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const LINE_FEED = 10;
 const MAX_AGENT_KEYS = 1_000_000;
-const TABLE_NAMES = Object.keys(ROW_RULES);
+const TABLE_NAMES = TABLES.map(({ name }) => name);
 const MAX_SLOTS = 1000;
 const MAX_COLUMNS = 100;
 
 const vaultId = matching(/^[A-Za-z0-9_-]{22}$/, 22, 'must be 22 characters of base64url');
 const keyCheck = mac;
 
-const tables: FieldRule = (value) =>
-  mapOf(/^[a-z_]{1,64}$/, listOf(anyText(64), 1, MAX_COLUMNS), Object.keys(ROW_RULES).length)(value) ??
-  (Object.keys(Object(value)).every((name) => Object.hasOwn(ROW_RULES, name)) ? null : 'has an unknown table');
+const tables: ValueRule = (value) =>
+  mapOf(/^[a-z_]{1,64}$/, listOf(anyText(64), 1, MAX_COLUMNS), TABLES.length)(value) ??
+  (Object.keys(Object(value)).every((name) => TABLE_NAMES.includes(name)) ? null : 'has an unknown table');
 
 /** Three numbers, and perhaps the name of a release before them. SOURCE: Semantic Versioning 2.0.0, 9. */
-const VERSION_RULE: FieldRule = matching(
+const VERSION_RULE: ValueRule = matching(
   /^\d{1,5}\.\d{1,5}\.\d{1,5}(?:-[0-9A-Za-z.-]{1,40})?$/,
   58,
   'must be a version',
 );
 
 /** WHY so strict: the CLI makes the name of a file from these fields, and prints them. */
-const HEADER_RULES: FieldRule = objectOf({
+const HEADER_RULES: ValueRule = objectOf({
   format: equalTo(BACKUP_FORMAT),
   leasehold: VERSION_RULE,
   created_at: isoTime,
@@ -156,7 +156,7 @@ function assertFields(fields: JsonFields, names: readonly string[], number: numb
 }
 
 /** @param where names the record, such as `record 1 (the header)` */
-function assertRule(rule: FieldRule, value: unknown, where: string): void {
+function assertRule(rule: ValueRule, value: unknown, where: string): void {
   const broken = rule(value);
   if (broken !== null) throw damaged(`${where}: ${broken}`);
 }
@@ -220,9 +220,9 @@ class TableReaders {
   #position = 0;
 
   constructor({ tables, schema }: BackupHeader) {
-    for (const [table, columns] of Object.entries(tables)) {
-      const rules = ROW_RULES[table];
-      if (rules !== undefined) this.#readers.set(table, new RowReader(table, rules, schema, columns));
+    for (const table of TABLES) {
+      const columns = tables[table.name];
+      if (columns !== undefined) this.#readers.set(table.name, new RowReader(table, schema, columns));
     }
   }
 
@@ -252,8 +252,8 @@ class TableReaders {
 }
 
 class RowReader {
-  readonly #rules: TableRules;
-  readonly #columns: readonly (readonly [name: string, rule: FieldRule, position: number])[];
+  readonly #table: Table<object>;
+  readonly #columns: readonly (readonly [column: Column, position: number])[];
   readonly #width: number;
   readonly #keyPositions: readonly number[];
   readonly #uniquePosition: number;
@@ -262,14 +262,16 @@ class RowReader {
   #count = 0;
 
   /** The header names the schema and the columns. */
-  constructor(table: string, rules: TableRules, schema: number, columns: readonly string[]) {
-    this.#rules = rules;
-    this.#columns = rulesAt(schema, rules).map(([name, rule]) => [name, rule, columns.indexOf(name)] as const);
+  constructor(table: Table<object>, schema: number, columns: readonly string[]) {
+    const { name, key, limits } = table;
+    this.#table = table;
+    const known = table.columns.filter(({ since }) => since <= schema);
+    this.#columns = known.map((column) => [column, columns.indexOf(column.name)] as const);
     this.#width = columns.length;
-    this.#keyPositions = rules.key.map((name) => columns.indexOf(name));
-    this.#uniquePosition = rules.unique === undefined ? -1 : columns.indexOf(rules.unique);
-    if (columns.length !== this.#columns.length || this.#columns.some(([, , position]) => position === -1)) {
-      throw damaged(`record 1 (the header): tables ${table} must name each known column once`);
+    this.#keyPositions = key.map((column) => columns.indexOf(column));
+    this.#uniquePosition = limits.unique === undefined ? -1 : columns.indexOf(limits.unique);
+    if (columns.length !== known.length || this.#columns.some(([, position]) => position === -1)) {
+      throw damaged(`record 1 (the header): tables ${name} must name each known column once`);
     }
   }
 
@@ -280,20 +282,22 @@ class RowReader {
   /** The rule that the row breaks, with the column's name; null if it is valid. */
   read(row: unknown): string | null {
     if (!Array.isArray(row) || row.length !== this.#width) return `must have ${this.#width} columns`;
-    for (const [name, rule, position] of this.#columns) {
+    for (const [{ name, rule }, position] of this.#columns) {
       const broken = rule(row[position]);
       if (broken !== null) return `${name} ${broken}`;
     }
-    const { key, maxRows } = this.#rules;
+    const { key, limits } = this.#table;
     if (this.#last !== null && !this.#follows(row, this.#last)) {
       return `${key.join(' and ')} must be greater than in the row before`;
     }
     this.#last = row;
     this.#count += 1;
-    if (this.#count > maxRows) return `is more than the ${maxRows} that are possible`;
+    if (this.#count > (limits.maxRows ?? Number.MAX_SAFE_INTEGER)) {
+      return `is more than the ${limits.maxRows} that are possible`;
+    }
     const unique = this.#uniquePosition === -1 ? null : String(row[this.#uniquePosition]).toLowerCase();
     if (unique === null) return null;
-    if (this.#seen.has(unique)) return `${this.#rules.unique} is that of another row`;
+    if (this.#seen.has(unique)) return `${limits.unique} is that of another row`;
     this.#seen.add(unique);
     return null;
   }

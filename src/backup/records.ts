@@ -6,6 +6,20 @@
  */
 import type { HeadFields } from '../core/audit.ts';
 import { Sha256 } from '../crypto/primitives.ts';
+import {
+  bytes32,
+  count,
+  keyset,
+  mac,
+  positive,
+  sealedRoot,
+  slotKind,
+  slotName,
+  slotParameters,
+  time,
+  uuid,
+} from '../store/column-rules.ts';
+import { base64, either, equalTo, mapOf, objectOf, type ValueRule } from '../store/value-rules.ts';
 import type { StoredKeysJson } from './stored-keys.ts';
 
 export const BACKUP_FORMAT = 'leasehold-backup-v1';
@@ -100,3 +114,34 @@ export class BackupWriter {
 function encode(record: object): Uint8Array {
   return Buffer.from(`${JSON.stringify(record)}\n`);
 }
+
+export const HEAD_RULES: ValueRule = objectOf({
+  seq: count,
+  hmac: mac,
+  mac,
+  epoch: count,
+  // A peak for each bit of the size.
+  tree: base64(0, 64 * 32),
+  control: mac,
+});
+
+export const KEYSET_RULES: ValueRule = either(objectOf(keyset), objectOf({ ...keyset, id: equalTo(1) }));
+
+export const SLOT_RULES: ValueRule = objectOf({
+  id: uuid,
+  name: slotName,
+  kind: slotKind,
+  parameters: slotParameters,
+  publicKey: bytes32,
+  createdAt: time,
+  rootVersion: positive,
+  sealedRoot,
+  mac,
+});
+
+export const SEALED_AGENT_KEY_RULES: ValueRule = objectOf({ id: uuid, sealed: base64(1, 8192) });
+
+export const TOTALS_RULES: ValueRule = objectOf({
+  rows: mapOf(/^[a-z_]{1,64}$/, count, 100),
+  agent_keys: count,
+});

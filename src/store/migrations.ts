@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TABLES } from './schema.ts';
-import type { ColumnType } from './table.ts';
+import type { Column, ColumnType } from './table.ts';
 
 export interface Migration {
   readonly number: number;
@@ -24,6 +24,7 @@ export function readMigrations(dialect: Dialect): Migration[] {
   return all;
 }
 
+/** The scripts, in which `:columns` stands for the shared columns of a table. */
 function readFiles(dialect: Dialect): Migration[] {
   const directory = join(import.meta.dirname, 'migrations', dialect);
   return readdirSync(directory)
@@ -31,8 +32,17 @@ function readFiles(dialect: Dialect): Migration[] {
     .map((file) => ({
       number: Number.parseInt(file, 10),
       name: file.slice(0, -'.sql'.length),
-      sql: readFileSync(join(directory, file), 'utf8'),
+      sql: withColumns(readFileSync(join(directory, file), 'utf8'), dialect),
     }));
+}
+
+function withColumns(script: string, dialect: Dialect): string {
+  return script.replaceAll(/(CREATE TABLE (\w+) \(\s*):columns\b/g, (_, start: string, name: string) => {
+    const table = TABLES.find((each) => each.name === name);
+    if (table === undefined) throw new Error(`a migration names the unknown table ${name}`);
+    const columns = table.columns.filter(({ since }) => since === 1);
+    return start + columns.map((column) => columnSql(column, dialect)).join(',\n  ');
+  });
 }
 
 /** A migration for each column that was added to the first ones. Rows that exist have null in it. */
@@ -40,15 +50,20 @@ function addedColumns(dialect: Dialect): Migration[] {
   return TABLES.flatMap((table) =>
     table.columns
       .filter(({ since }) => since > 1)
-      .map(({ name, type, since: number }) => ({
-        number,
-        name: `${String(number).padStart(4, '0')}_${table.name}_${name}`,
-        sql: `ALTER TABLE ${table.name} ADD COLUMN ${name} ${COLUMN_SQL[dialect][type]};`,
+      .map((column) => ({
+        number: column.since,
+        name: `${String(column.since).padStart(4, '0')}_${table.name}_${column.name}`,
+        sql: `ALTER TABLE ${table.name} ADD COLUMN ${columnSql(column, dialect)};`,
       })),
   );
 }
 
-const COLUMN_SQL: Readonly<Record<Dialect, Readonly<Record<ColumnType, string>>>> = {
+function columnSql({ name, type, isNullable }: Column, dialect: Dialect): string {
+  return `${name} ${TYPES[dialect][type]}${isNullable ? '' : ' NOT NULL'}`;
+}
+
+/** Text is ordered and compared byte by byte. */
+const TYPES: Readonly<Record<Dialect, Readonly<Record<ColumnType, string>>>> = {
   sqlite: { text: 'TEXT', number: 'INTEGER', bytes: 'BLOB', list: 'TEXT', json: 'TEXT' },
-  postgres: { text: 'text', number: 'bigint', bytes: 'bytea', list: 'text', json: 'text' },
+  postgres: { text: 'text COLLATE "C"', number: 'bigint', bytes: 'bytea', list: 'text', json: 'text' },
 };

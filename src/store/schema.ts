@@ -1,84 +1,113 @@
 /**
- * The tables of a vault, with the columns that all stores share: select lists, insert statements, backups and
- * restores come from here. The migrations define the same columns, and others that only one store has.
+ * The tables of a vault, with the columns that all stores share: the only list of them. Their SQL, select lists, insert
+ * statements and MACs, backups, and the rules that a restore checks come from here. The migrations add the columns that
+ * only one store has.
  */
+
 import type { Agent, Session } from '../core/agent.ts';
-import type { Approval, ApprovalRequest } from '../core/approval.ts';
-import type { AuditEntry } from '../core/audit.ts';
+import { APPROVAL_STATUSES, type Approval, type ApprovalRequest, MAX_NONCE_LENGTH } from '../core/approval.ts';
+import { type AuditEntry, RESULTS, USE_ENDS } from '../core/audit.ts';
 import type { Resource, RowOf } from '../core/change.ts';
-import type { Credential, CredentialVersion } from '../core/credential.ts';
+import { type Credential, type CredentialVersion, MAX_VALUE_BYTES } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { SealedKeyset, WrappedKeySlot } from '../core/keyset.ts';
 import type { Exposure, Lease } from '../core/lease.ts';
 import type { ChallengeId, CredentialId } from '../core/names.ts';
-import type { Operator } from '../core/operator.ts';
-import type { Usage } from '../core/target.ts';
+import { MAX_PASSKEYS, type Operator, ROLES } from '../core/operator.ts';
+import { MAX_TARGETS, type Usage } from '../core/target.ts';
+import { APPROVED_ACTIONS, MAX_QUORUM } from '../vault/policies/approval-rule.ts';
 import { Policy } from '../vault/policies/policy.ts';
+import * as is from './column-rules.ts';
 import type { Authenticated, StoredTreeNode } from './store.ts';
-import { Table } from './table.ts';
+import { bytes, json, list, MAX_HELD_ROWS, nullable, number, Table, text } from './table.ts';
+import * as rule from './value-rules.ts';
 
-export const AGENTS = new Table<Authenticated<Agent>>('agents', ['id'], {
-  id: 'text',
-  name: 'text',
-  description: 'text',
-  publicKey: 'text',
-  registeredAt: 'number',
-  sessionsEndedAt: 'number',
-  formerPublicKey: 'text',
-  formerKeyUntil: 'number',
-  registeredBy: 'list',
-  mac: 'text',
-});
+/** Rows whose ids a restore holds in memory. */
+const MAX_CREDENTIALS = 10_000_000;
+const MAX_SLOTS = 1000;
+/** More are added to a number of exposures, which must stay a safe integer. */
+const MAX_TIMES = 2 ** 50;
 
-export const OPERATORS = new Table<Authenticated<Operator>>('operators', ['id'], {
-  id: 'text',
-  name: 'text',
-  description: 'text',
-  roles: 'list',
-  publicKey: 'text',
-  passkeys: 'json',
-  identity: 'json',
-  addedAt: 'number',
-  sessionsEndedAt: 'number',
-  mac: 'text',
-});
+export const AGENTS = new Table<Authenticated<Agent>>(
+  'agents',
+  ['id'],
+  {
+    id: text(is.uuid),
+    name: text(is.agentName),
+    description: text(is.description),
+    publicKey: text(is.bytes32),
+    registeredAt: number(is.time),
+    sessionsEndedAt: nullable(number(is.time)),
+    formerPublicKey: nullable(text(is.bytes32)),
+    formerKeyUntil: nullable(number(is.time)),
+    registeredBy: list(rule.listOf(is.actorName, 0, MAX_HELD_ROWS)),
+    mac: text(is.mac),
+  },
+  { maxRows: MAX_HELD_ROWS, unique: 'name' },
+);
+
+export const OPERATORS = new Table<Authenticated<Operator>>(
+  'operators',
+  ['id'],
+  {
+    id: text(is.uuid),
+    name: text(is.operatorName),
+    description: text(is.description),
+    roles: list(rule.listOf(rule.oneOf(ROLES), 1, ROLES.length)),
+    publicKey: nullable(text(is.bytes32)),
+    passkeys: nullable(json(rule.listOf(is.passkey, 1, MAX_PASSKEYS))),
+    identity: nullable(json(is.identity)),
+    addedAt: number(is.time),
+    sessionsEndedAt: nullable(number(is.time)),
+    mac: text(is.mac),
+  },
+  { maxRows: MAX_HELD_ROWS, unique: 'name' },
+);
 
 export const POLICIES = Table.of(Policy);
 
 export const SESSIONS = new Table<Authenticated<Session>>('sessions', ['token_hash'], {
-  tokenHash: 'text',
-  agentId: 'text',
-  issuedAt: 'number',
-  expiresAt: 'number',
-  endsAt: 'number',
-  mac: 'text',
+  tokenHash: text(is.bytes32),
+  agentId: text(is.uuid),
+  issuedAt: number(is.time),
+  expiresAt: number(is.time),
+  endsAt: nullable(number(is.time)),
+  mac: text(is.mac),
 });
 
 export const SPENT_CHALLENGES = new Table<{ readonly id: ChallengeId; readonly expiresAt: number }>(
   'spent_challenges',
   ['id'],
-  { id: 'text', expiresAt: 'number' },
+  {
+    id: text(is.uuid),
+    expiresAt: number(is.time),
+  },
 );
 
 export const IDEMPOTENCY_RECORDS = new Table<Authenticated<IdempotencyRecord>>('idempotency_records', ['id'], {
-  id: 'text',
-  agentId: 'text',
-  requestMac: 'text',
-  reply: 'text',
-  expiresAt: 'number',
-  mac: 'text',
+  id: text(is.mac),
+  agentId: text(is.holderId),
+  requestMac: text(is.mac),
+  reply: text(rule.json(is.JSON_LENGTH, rule.nestedWithin(64))),
+  expiresAt: number(is.time),
+  mac: text(is.mac),
 });
 
-export const CREDENTIALS = new Table<Authenticated<Credential>>('credentials', ['path'], {
-  id: 'text',
-  path: 'text',
-  type: 'text',
-  description: 'text',
-  createdAt: 'number',
-  updatedAt: 'number',
-  version: 'number',
-  mac: 'text',
-});
+export const CREDENTIALS = new Table<Authenticated<Credential>>(
+  'credentials',
+  ['path'],
+  {
+    id: text(is.uuid),
+    path: text(is.path),
+    type: text(is.credentialType),
+    description: text(is.description),
+    createdAt: number(is.time),
+    updatedAt: number(is.time),
+    version: number(is.positive),
+    mac: text(is.mac),
+  },
+  { maxRows: MAX_CREDENTIALS },
+);
 
 export type VersionRow = Omit<CredentialVersion, 'content'> & {
   readonly credentialId: CredentialId;
@@ -86,44 +115,47 @@ export type VersionRow = Omit<CredentialVersion, 'content'> & {
 };
 
 export const CREDENTIAL_VERSIONS = new Table<VersionRow>('credential_versions', ['credential_id', 'version'], {
-  credentialId: 'text',
-  version: 'number',
-  type: 'text',
-  createdAt: 'number',
-  sealed: 'bytes',
+  credentialId: text(is.uuid),
+  version: number(is.positive),
+  type: text(is.credentialType),
+  createdAt: number(is.time),
+  sealed: bytes(rule.base64(1, MAX_VALUE_BYTES + 1024)),
 });
 
 /** The count includes all retrievals. */
 export const ACCESS_COUNTS = new Table<{ readonly credentialId: CredentialId; readonly count: number }>(
   'access_counts',
   ['credential_id'],
-  { credentialId: 'text', count: 'number' },
+  {
+    credentialId: text(is.uuid),
+    count: number(is.count),
+  },
 );
 
 export const LEASES = new Table<Lease>('leases', ['seq'], {
-  seq: 'number',
-  id: 'text',
-  kind: 'text',
-  agentId: 'text',
-  credentialId: 'text',
-  agentName: 'text',
-  path: 'text',
-  version: 'number',
-  policyName: 'text',
-  issuedAt: 'number',
-  expiresAt: 'number',
-  revokedAt: 'number',
-  tokenHash: 'text',
+  seq: number(is.positive),
+  id: text(is.uuid),
+  kind: text(is.leaseKind),
+  agentId: text(is.holderId),
+  credentialId: text(is.uuid),
+  agentName: text(is.actorName),
+  path: text(is.path),
+  version: number(is.positive),
+  policyName: text(is.leasePolicy),
+  issuedAt: number(is.time),
+  expiresAt: number(is.time),
+  revokedAt: nullable(number(is.time)),
+  tokenHash: nullable(text(is.bytes32)),
 });
 
 export const USAGES = new Table<Authenticated<Usage>>('usages', ['path'], {
-  credentialId: 'text',
-  path: 'text',
-  service: 'text',
-  targets: 'json',
-  placement: 'json',
-  updatedAt: 'number',
-  mac: 'text',
+  credentialId: text(is.uuid),
+  path: text(is.path),
+  service: nullable(text(rule.matching(/^[a-z0-9-]{1,64}$/, 64, 'must be the name of a service'))),
+  targets: json(rule.listOf(is.target, 1, MAX_TARGETS)),
+  placement: json(is.placement),
+  updatedAt: number(is.time),
+  mac: text(is.mac),
 });
 
 /** An empty text means any agent, any credential or any kind. */
@@ -134,67 +166,77 @@ export const BULK_REVOCATIONS = new Table<{
   readonly kind: string;
   readonly revokedAt: number;
 }>('bulk_revocations', ['seq'], {
-  seq: 'number',
-  agentId: 'text',
-  credentialId: 'text',
-  kind: 'text',
-  revokedAt: 'number',
+  seq: number(is.positive),
+  agentId: text(rule.either(is.empty, is.holderId)),
+  credentialId: text(rule.either(is.empty, is.uuid)),
+  kind: text(rule.either(is.empty, is.leaseKind)),
+  revokedAt: number(is.time),
 });
 
 /** Who has seen or used a version: uses with a token, and what the leases up to `exposure_progress` say. */
 export const EXPOSURES = new Table<Exposure>('exposures', ['path', 'credential_id', 'version', 'kind', 'agent_name'], {
-  path: 'text',
-  credentialId: 'text',
-  version: 'number',
-  kind: 'text',
-  agentName: 'text',
-  firstAt: 'number',
-  lastAt: 'number',
-  times: 'number',
+  path: text(is.path),
+  credentialId: text(is.uuid),
+  version: number(is.positive),
+  kind: text(rule.oneOf(['retrieve', 'use', 'token'])),
+  agentName: text(is.actorName),
+  firstAt: number(is.time),
+  lastAt: number(is.time),
+  times: number(rule.integer(1, MAX_TIMES)),
 });
 
 /** One row, with the id 1; none before the first lease is folded into the exposures. */
-const EXPOSURE_PROGRESS = new Table<{ readonly id: number; readonly throughSeq: number }>('exposure_progress', ['id'], {
-  id: 'number',
-  throughSeq: 'number',
-});
+const EXPOSURE_PROGRESS = new Table<{ readonly id: number; readonly throughSeq: number }>(
+  'exposure_progress',
+  ['id'],
+  {
+    id: number(rule.equalTo(1)),
+    throughSeq: number(is.count),
+  },
+  { maxRows: 1 },
+);
 
-const LOG_STREAMS = new Table<{ readonly name: string; readonly seq: number }>('log_streams', ['name'], {
-  name: 'text',
-  seq: 'number',
-});
+const LOG_STREAMS = new Table<{ readonly name: string; readonly seq: number }>(
+  'log_streams',
+  ['name'],
+  {
+    name: text(rule.matching(/^[a-z][a-z0-9+-]{0,31}$/, 32, 'must be the name of a log stream')),
+    seq: number(is.count),
+  },
+  { maxRows: MAX_HELD_ROWS },
+);
 
 export const AUDIT_ENTRIES = new Table<AuditEntry>('audit_entries', ['seq'], {
-  seq: 'number',
-  id: 'text',
-  timestamp: 'text',
-  event_type: 'text',
-  agent_name: 'text',
-  resource: 'text',
-  action: 'text',
-  result: 'text',
-  policy_name: 'text',
-  lease_id: 'text',
-  reason: 'text',
-  request_id: 'text',
-  remote_addr: 'text',
-  hmac: 'text',
-  method: 'text',
-  host: 'text',
-  target_path: 'text',
-  status: 'number',
-  bytes_in: 'number',
-  bytes_out: 'number',
-  redactions: 'number',
-  ended: 'text',
-  subject: 'text',
-  state: 'text',
+  seq: number(is.positive),
+  id: text(is.uuid),
+  timestamp: text(rule.isoTime),
+  event_type: text(rule.matching(is.EVENT, 64, 'must be two words separated by a dot')),
+  agent_name: text(is.actorName),
+  resource: text(is.logText),
+  action: text(rule.matching(/^[a-z_]+$/, 64, is.WORD)),
+  result: text(rule.oneOf(RESULTS)),
+  policy_name: nullable(text(is.logText)),
+  lease_id: nullable(text(is.uuid)),
+  reason: nullable(text(is.logText)),
+  request_id: nullable(text(is.logText)),
+  remote_addr: nullable(text(is.logText)),
+  hmac: text(is.mac),
+  method: nullable(text(is.logText)),
+  host: nullable(text(is.logText)),
+  target_path: nullable(text(is.logText)),
+  status: nullable(number(rule.integer(0, 999))),
+  bytes_in: nullable(number(is.count)),
+  bytes_out: nullable(number(is.count)),
+  redactions: nullable(number(is.count)),
+  ended: nullable(text(rule.oneOf(USE_ENDS))),
+  subject: nullable(text(is.logText)),
+  state: nullable(text(rule.either(rule.equalTo('removed'), is.mac))),
 });
 
 export const AUDIT_TREE = new Table<StoredTreeNode>('audit_tree', ['level', 'position'], {
-  level: 'number',
-  position: 'number',
-  hash: 'text',
+  level: number(rule.integer(1, 64)),
+  position: number(is.count),
+  hash: text(is.bytes32),
 });
 
 /** A signed note about the first `size` entries. */
@@ -208,71 +250,87 @@ export interface StoredCheckpoint {
 }
 
 export const CHECKPOINTS = new Table<StoredCheckpoint>('checkpoints', ['generation', 'size'], {
-  generation: 'number',
-  size: 'number',
-  signedAt: 'number',
-  note: 'text',
+  generation: number(is.positive),
+  size: number(is.count),
+  signedAt: number(is.time),
+  note: text(rule.anyText(65_536)),
 });
 
 export const APPROVALS = new Table<Authenticated<Approval>>('approvals', ['id'], {
-  id: 'text',
-  nonce: 'text',
-  agentId: 'text',
-  agentName: 'text',
-  tokenHash: 'text',
-  action: 'text',
-  path: 'text',
-  key: 'text',
-  basis: 'text',
-  terms: 'json',
-  method: 'text',
-  host: 'text',
-  targetPath: 'text',
-  purpose: 'text',
-  status: 'text',
-  requestedAt: 'number',
-  answerBy: 'number',
-  approvers: 'json',
-  endedBy: 'text',
-  endedAt: 'number',
-  reason: 'text',
-  usesLeft: 'number',
-  grantEndsAt: 'number',
-  expiresAt: 'number',
-  mac: 'text',
+  id: text(is.uuid),
+  nonce: text(rule.matching(/^[A-Za-z0-9_-]+$/, MAX_NONCE_LENGTH, 'must be base64url')),
+  agentId: text(is.holderId),
+  agentName: text(is.actorName),
+  tokenHash: text(is.bytes32),
+  action: text(rule.oneOf(APPROVED_ACTIONS)),
+  path: text(is.path),
+  key: text(is.mac),
+  basis: text(is.bytes32),
+  terms: json(is.approvalTerms),
+  method: nullable(text(is.logText)),
+  host: nullable(text(is.logText)),
+  targetPath: nullable(text(is.logText)),
+  purpose: nullable(text(is.logText)),
+  status: text(rule.oneOf(APPROVAL_STATUSES)),
+  requestedAt: number(is.time),
+  answerBy: number(is.time),
+  approvers: json(
+    rule.listOf(rule.objectOf({ operator: is.actorName, operatorId: is.holderId, at: is.time }), 0, MAX_QUORUM),
+  ),
+  endedBy: nullable(text(is.actorName)),
+  endedAt: nullable(number(is.time)),
+  reason: nullable(text(is.logText)),
+  usesLeft: nullable(number(is.count)),
+  grantEndsAt: nullable(number(is.time)),
+  expiresAt: number(is.time),
+  mac: text(is.mac),
 });
 
 /** What each approval is about, sealed. */
 export const APPROVAL_REQUESTS = new Table<ApprovalRequest>('approval_requests', ['id'], {
-  id: 'text',
-  expiresAt: 'number',
-  sealed: 'bytes',
+  id: text(is.uuid),
+  expiresAt: number(is.time),
+  sealed: bytes(rule.base64(1, 8 * 1024 * 1024)),
 });
 
 /** One row, with the id 1. */
-export const KEYSET = new Table<SealedKeyset & { readonly id: number }>('keyset', ['id'], {
-  id: 'number',
-  version: 'number',
-  rootVersion: 'number',
-  sealed: 'bytes',
-});
+export const KEYSET = new Table<SealedKeyset & { readonly id: number }>(
+  'keyset',
+  ['id'],
+  {
+    id: number(rule.equalTo(1)),
+    version: number(is.positive),
+    rootVersion: number(is.positive),
+    sealed: bytes(is.keyset.sealed),
+  },
+  { maxRows: 1 },
+);
 
-export const KEY_SLOTS = new Table<Authenticated<WrappedKeySlot>>('key_slots', ['id'], {
-  id: 'text',
-  name: 'text',
-  kind: 'text',
-  parameters: 'json',
-  publicKey: 'text',
-  createdAt: 'number',
-  rootVersion: 'number',
-  sealedRoot: 'bytes',
-  mac: 'text',
-});
+export const KEY_SLOTS = new Table<Authenticated<WrappedKeySlot>>(
+  'key_slots',
+  ['id'],
+  {
+    id: text(is.uuid),
+    name: text(is.slotName),
+    kind: text(is.slotKind),
+    parameters: json(is.slotParameters),
+    publicKey: text(is.bytes32),
+    createdAt: number(is.time),
+    rootVersion: number(is.positive),
+    sealedRoot: bytes(is.sealedRoot),
+    mac: text(is.mac),
+  },
+  { maxRows: MAX_SLOTS, unique: 'name' },
+);
 
 export const DATA_KEY_SEALS = new Table<{ readonly keyId: string; readonly seals: number }>(
   'data_key_seals',
   ['key_id'],
-  { keyId: 'text', seals: 'number' },
+  {
+    keyId: text(rule.matching(/^[0-9a-f]{8}$/, 8, 'must be 8 hexadecimal digits')),
+    seals: number(is.count),
+  },
+  { maxRows: MAX_HELD_ROWS },
 );
 
 export type ResourceTables = { readonly [R in Resource]: Table<Authenticated<RowOf[R]>> };
@@ -315,3 +373,11 @@ export const TABLES: readonly Table<object>[] = [
   DATA_KEY_SEALS,
   LOG_STREAMS,
 ];
+
+/** The number of the last migration that is a script. */
+const LAST_SCRIPT = 1;
+/** The number of the last migration, after which the tables are these. */
+export const NEWEST_SCHEMA = Math.max(
+  LAST_SCRIPT,
+  ...TABLES.flatMap(({ columns }) => columns.map(({ since }) => since)),
+);

@@ -1,18 +1,57 @@
-/** A table: its columns in order, and how rows become objects and back. */
-import { entriesOf, type Fields, type Form, type ValueOf } from '../engine/field.ts';
+/** A table: its columns in order, how rows become objects and back, and the rules of what a backup may contain. */
+import { type AnyField, entriesOf, type Fields, type Problems, type ValueOf } from '../engine/field.ts';
 import { type ResourceType, toColumn } from '../engine/resource.ts';
+import { JSON_LENGTH, mac, time } from './column-rules.ts';
 import { type Row, raw, type Statement, sql, type Value } from './statement.ts';
 import type { Authenticated } from './store.ts';
+import type { ValueRule } from './value-rules.ts';
+import * as rules from './value-rules.ts';
 
 /** A list is a JSON array of texts in a text column, and `json` any other JSON. */
 export type ColumnType = 'text' | 'number' | 'bytes' | 'list' | 'json';
 
-export interface Column {
-  readonly property: string;
-  readonly name: string;
+interface ColumnSpec {
   readonly type: ColumnType;
+  readonly isNullable: boolean;
+  /** What a backup may contain: bytes are base64, and JSON is text. */
+  readonly rule: ValueRule;
   /** The number of the migration that added the column. */
   readonly since: number;
+}
+
+export interface Column extends ColumnSpec {
+  readonly property: string;
+  readonly name: string;
+}
+
+const column =
+  (type: ColumnType) =>
+  (rule: ValueRule): ColumnSpec => ({ type, isNullable: false, rule, since: 1 });
+
+export const text = column('text');
+export const number = column('number');
+export const bytes = column('bytes');
+/** The rule is that of the values. */
+export const list = (rule: ValueRule): ColumnSpec => column('list')(rules.json(JSON_LENGTH, rule));
+export const json = (rule: ValueRule): ColumnSpec => column('json')(rules.json(JSON_LENGTH, rule));
+
+/** JSON may also be the text `null`. */
+export function nullable({ rule, ...spec }: ColumnSpec): ColumnSpec {
+  const isNull: ValueRule = (value) =>
+    value === null || (isJson(spec.type) && value === 'null') ? null : 'is not null';
+  return { ...spec, isNullable: true, rule: rules.either(isNull, rule) };
+}
+
+const isJson = (type: ColumnType): boolean => type === 'list' || type === 'json';
+
+/** Rows that the server holds in memory. */
+export const MAX_HELD_ROWS = 1_000_000;
+
+interface Limits {
+  /** Far above any vault, or the number that is possible; any number by default. */
+  readonly maxRows?: number;
+  /** A column that no two rows have in common, whatever its case. */
+  readonly unique?: string;
 }
 
 export class Table<T> {
@@ -20,6 +59,7 @@ export class Table<T> {
   /** Names of the columns of the sort key; text is compared byte by byte. */
   readonly key: readonly string[];
   readonly columns: readonly Column[];
+  readonly limits: Limits;
   readonly list: Statement;
   readonly #byName: readonly Column[];
 
@@ -27,27 +67,26 @@ export class Table<T> {
   constructor(
     name: string,
     key: readonly string[],
-    types: Readonly<Record<keyof T & string, ColumnType>>,
-    since: Readonly<Record<string, number | undefined>> = {},
+    columns: Readonly<Record<keyof T & string, ColumnSpec>>,
+    limits: Limits = {},
   ) {
     this.name = name;
     this.key = key;
-    this.columns = Object.entries<ColumnType>(types).map(([property, type]) => ({
+    this.limits = limits;
+    this.columns = Object.entries<ColumnSpec>(columns).map(([property, spec]) => ({
+      ...spec,
       property,
       name: toColumn(property),
-      type,
-      since: since[property] ?? 1,
     }));
     this.list = this.listOf('');
     this.#byName = this.columns.filter(({ name }) => name !== 'mac').sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** The table of a resource, whose rows have a MAC. */
+  /** The table of a resource that is held in memory; its rows have a MAC. */
   static of<F extends Fields>({ table, key, fields }: ResourceType<F>): Table<Authenticated<ValueOf<F>>> {
-    const types = entriesOf(fields).map(({ property, field }) => [property, COLUMN_TYPES[field.form.kind]] as const);
-    const columns = Object.fromEntries([...types, ['mac', 'text']]) as Record<string, ColumnType>;
-    const since = Object.fromEntries(entriesOf(fields).map(({ property, field }) => [property, field.since]));
-    return new Table<Authenticated<ValueOf<F>>>(table, [toColumn(key)], columns as never, since);
+    const columns = entriesOf(fields).map(({ property, field }) => [property, columnOf(field)] as const);
+    const all = Object.fromEntries([...columns, ['mac', text(mac)]]) as Record<string, ColumnSpec>;
+    return new Table<Authenticated<ValueOf<F>>>(table, [toColumn(key)], all as never, { maxRows: MAX_HELD_ROWS });
   }
 
   /** The column names, each with the prefix. */
@@ -90,21 +129,66 @@ export class Table<T> {
   encode(item: T): Value[] {
     const properties = item as Readonly<Record<string, Value | undefined>>;
     return this.columns.map(({ property, type }) =>
-      type === 'list' || type === 'json'
-        ? JSON.stringify(properties[property] ?? null)
-        : (properties[property] ?? null),
+      isJson(type) ? JSON.stringify(properties[property] ?? null) : (properties[property] ?? null),
     );
   }
 }
 
-const COLUMN_TYPES: Readonly<Record<Form['kind'], ColumnType>> = {
-  text: 'text',
-  choice: 'text',
-  integer: 'number',
-  time: 'number',
-  list: 'list',
-  record: 'json',
-};
+function columnOf(field: AnyField): ColumnSpec {
+  const spec = { ...specOf(field), since: field.since ?? 1 };
+  return field.presence === 'optional' ? nullable(spec) : spec;
+}
+
+function specOf(field: AnyField): ColumnSpec {
+  const rule = ruleOf(field);
+  switch (field.form.kind) {
+    case 'text':
+    case 'choice':
+      return text(rule);
+    case 'integer':
+    case 'time':
+      return number(rule);
+    case 'list':
+      return list(rule);
+    case 'record':
+      return json(rule);
+  }
+}
+
+/** The rule of a value in memory. */
+function ruleOf(field: AnyField): ValueRule {
+  const { form } = field;
+  switch (form.kind) {
+    case 'text':
+      return rules.parsed((text) => form.grammar.parse(text, 'value'));
+    case 'integer':
+      return rules.integer(form.min, form.max);
+    case 'choice':
+      return rules.oneOf(form.words);
+    case 'time':
+      return time;
+    case 'list': {
+      const most = form.item.kind === 'choice' ? form.item.words.length : Number.MAX_SAFE_INTEGER;
+      return rules.listOf(ruleOf({ ...field, form: form.item }), form.min, form.max ?? most);
+    }
+    case 'record': {
+      const members = entriesOf(form.fields).map(({ property, field: member }): [string, ValueRule] => [
+        property,
+        member.presence === 'optional' ? rules.nullable(ruleOf(member)) : ruleOf(member),
+      ]);
+      const shape = rules.objectOf(Object.fromEntries(members));
+      return (value) => shape(value) ?? brokenRule(field, value);
+    }
+  }
+}
+
+/** The rule across the fields of a record that its value breaks, without the name of the field. */
+function brokenRule(field: AnyField, value: unknown): string | null {
+  const problems: Problems = [];
+  field.read(field.write(value), 'value', problems);
+  const [problem] = problems;
+  return problem === undefined ? null : problem.slice(problem.indexOf(': ') + 2);
+}
 
 export function toValue(value: unknown): Value {
   return typeof value === 'string' || typeof value === 'number' || value instanceof Uint8Array ? value : null;

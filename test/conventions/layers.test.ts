@@ -23,9 +23,9 @@ const LAYERS = {
     masking: [...PURE],
     broker: [...PURE, 'platform', 'masking'],
     api: [...PURE],
-    store: [...PURE, 'platform'],
+    store: [...PURE, 'platform', 'crypto'],
     ledger: [...PURE, 'crypto', 'store'],
-    backup: [...PURE, 'platform', 'crypto'],
+    backup: [...PURE, 'platform', 'crypto', 'store'],
     vault: [...PURE, 'platform', 'crypto', 'store', 'ledger', 'broker', 'backup'],
     http: [...PURE, 'platform', 'api', 'ledger', 'broker', 'vault'],
     server: [

@@ -14,10 +14,10 @@ function setNull(file: string, table: string, column: string, where: string): vo
     database.prepare('UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = ?').run(from, to, table);
     database.close();
   };
-  declare(open(), `${column}        TEXT NOT NULL`, `${column}        TEXT CHECK(1)`);
+  declare(open(), `${column} TEXT NOT NULL`, `${column} TEXT CHECK(1)`);
   const database = open();
   database.exec(`UPDATE ${table} SET ${column} = NULL WHERE ${where}`);
-  declare(database, `${column}        TEXT CHECK(1)`, `${column}        TEXT NOT NULL`);
+  declare(database, `${column} TEXT CHECK(1)`, `${column} TEXT NOT NULL`);
 }
 
 test('a start succeeds when an entry near the end has no MAC, and verification finds it', async (t) => {

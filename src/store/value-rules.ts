@@ -1,25 +1,25 @@
 /**
- * The rules that a field of a backup is checked by, built from the grammars of `core`. A rule takes any value of JSON
- * and returns what the value breaks, in words that never repeat it.
+ * The rules by which a value from a backup is checked. A rule takes any value of JSON and returns what the value
+ * breaks, in words that never repeat it.
  */
 
 import { decodeStrictBase64 } from '../crypto/primitives.ts';
 import { ruleBroken } from '../engine/errors.ts';
 
 /** The rule that the value breaks, such as `must be a UUID in lower case`; null if it breaks none. */
-export type FieldRule = (value: unknown) => string | null;
+export type ValueRule = (value: unknown) => string | null;
 
 export type JsonFields = Readonly<Record<string, unknown>>;
 
 export const isJsonObject = (value: unknown): value is JsonFields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export function nullable(rule: FieldRule): FieldRule {
+export function nullable(rule: ValueRule): ValueRule {
   return (value) => (value === null ? null : rule(value));
 }
 
 /** A text that a parser of `core` accepts. */
-export function parsed(parse: (text: string) => unknown): FieldRule {
+export function parsed(parse: (text: string) => unknown): ValueRule {
   return (value) => {
     if (typeof value !== 'string') return 'must be a text';
     const message = ruleBroken(() => parse(value));
@@ -28,27 +28,27 @@ export function parsed(parse: (text: string) => unknown): FieldRule {
   };
 }
 
-export function matching(grammar: RegExp, maxLength: number, rule: string): FieldRule {
+export function matching(grammar: RegExp, maxLength: number, rule: string): ValueRule {
   return (value) => (typeof value === 'string' && value.length <= maxLength && grammar.test(value) ? null : rule);
 }
 
-export const isoTime: FieldRule = (value) => {
+export const isoTime: ValueRule = (value) => {
   const at = typeof value === 'string' && /^\d{4}-/.test(value) ? Date.parse(value) : Number.NaN;
   const isExact = !Number.isNaN(at) && new Date(at).toISOString() === value;
   return isExact ? null : 'must be a time in ISO 8601, in UTC with milliseconds';
 };
 
-export function oneOf(words: readonly string[]): FieldRule {
+export function oneOf(words: readonly string[]): ValueRule {
   const rule = `must be one of ${words.join(', ')}`;
   return (value) => (typeof value === 'string' && words.includes(value) ? null : rule);
 }
 
-export function equalTo(expected: string | number): FieldRule {
+export function equalTo(expected: string | number): ValueRule {
   return (value) => (value === expected ? null : `must be ${expected}`);
 }
 
 /** Any text that both databases can store. */
-export function anyText(maxLength: number): FieldRule {
+export function anyText(maxLength: number): ValueRule {
   const rule = `must be at most ${maxLength} characters of well-formed Unicode without U+0000`;
   return (value) =>
     typeof value === 'string' && value.length <= maxLength && value.isWellFormed() && !value.includes('\u0000')
@@ -56,13 +56,13 @@ export function anyText(maxLength: number): FieldRule {
       : rule;
 }
 
-export function integer(min: number, max: number): FieldRule {
+export function integer(min: number, max: number): ValueRule {
   const rule = `must be an integer from ${min} to ${max}`;
   return (value) => (Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max ? null : rule);
 }
 
 /** Strict base64: a text that re-encodes to itself. */
-export function base64(minBytes: number, maxBytes: number): FieldRule {
+export function base64(minBytes: number, maxBytes: number): ValueRule {
   const size = minBytes === maxBytes ? `${minBytes}` : `${minBytes} to ${maxBytes}`;
   const rule = `must be the base64 of ${size} bytes`;
   const maxLength = 4 * Math.ceil(maxBytes / 3);
@@ -72,9 +72,9 @@ export function base64(minBytes: number, maxBytes: number): FieldRule {
   };
 }
 
-export const isBoolean: FieldRule = (value) => (typeof value === 'boolean' ? null : 'must be true or false');
+export const isBoolean: ValueRule = (value) => (typeof value === 'boolean' ? null : 'must be true or false');
 
-export function listOf(rule: FieldRule, min: number, max: number): FieldRule {
+export function listOf(rule: ValueRule, min: number, max: number): ValueRule {
   return (value) => {
     if (!Array.isArray(value) || value.length < min || value.length > max) {
       return `must be a list of ${min} to ${max} items`;
@@ -87,7 +87,7 @@ export function listOf(rule: FieldRule, min: number, max: number): FieldRule {
   };
 }
 
-export function objectOf(fields: Readonly<Record<string, FieldRule>>): FieldRule {
+export function objectOf(fields: Readonly<Record<string, ValueRule>>): ValueRule {
   const rules = Object.entries(fields);
   const shape = `must be an object with exactly the fields ${rules.map(([name]) => name).join(', ')}`;
   return (value) => {
@@ -101,7 +101,7 @@ export function objectOf(fields: Readonly<Record<string, FieldRule>>): FieldRule
   };
 }
 
-export function mapOf(key: RegExp, rule: FieldRule, max: number): FieldRule {
+export function mapOf(key: RegExp, rule: ValueRule, max: number): ValueRule {
   return (value) => {
     if (!isJsonObject(value) || Object.keys(value).length > max) return `must be an object with at most ${max} fields`;
     for (const [name, item] of Object.entries(value)) {
@@ -114,12 +114,12 @@ export function mapOf(key: RegExp, rule: FieldRule, max: number): FieldRule {
 }
 
 /** One of two forms; the message is that of the second one. */
-export function either(first: FieldRule, second: FieldRule): FieldRule {
+export function either(first: ValueRule, second: ValueRule): ValueRule {
   return (value) => (first(value) === null ? null : second(value));
 }
 
 /** A column that contains JSON as text. */
-export function json(maxLength: number, rule: FieldRule): FieldRule {
+export function json(maxLength: number, rule: ValueRule): ValueRule {
   return (value) => {
     if (typeof value !== 'string' || value.length > maxLength) return `must be JSON of at most ${maxLength} characters`;
     let content: unknown;
@@ -133,7 +133,7 @@ export function json(maxLength: number, rule: FieldRule): FieldRule {
 }
 
 /** Any JSON, which a program can walk through without a deep recursion. */
-export function nestedWithin(levels: number): FieldRule {
+export function nestedWithin(levels: number): ValueRule {
   const isWithin = (value: unknown, left: number): boolean =>
     typeof value !== 'object' || value === null
       ? true

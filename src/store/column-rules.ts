@@ -1,6 +1,6 @@
 /**
- * The rules of the columns of a backup, built from the grammars of `core`, each of which exists once. Rules of JSON
- * columns describe what the store writes, which is not the form of requests.
+ * The rules of the columns, built from the grammars of `core`, each of which exists once. Rules of JSON columns
+ * describe what the store writes, which is not the form of requests.
  */
 import { parseDescription } from '../core/agent.ts';
 import { parseSlotName, SLOT_KINDS } from '../core/keyset.ts';
@@ -25,7 +25,6 @@ import {
   base64,
   either,
   equalTo,
-  type FieldRule,
   integer,
   isBoolean,
   isJsonObject,
@@ -36,14 +35,15 @@ import {
   objectOf,
   oneOf,
   parsed,
-} from './field-rules.ts';
+  type ValueRule,
+} from './value-rules.ts';
 
 const MAX_LISTED = 1_000_000;
 
 /** Up to the end of the year 9999. */
 export const time = integer(0, 253_402_300_799_999);
 export const count = integer(0, Number.MAX_SAFE_INTEGER);
-export const number = integer(1, Number.MAX_SAFE_INTEGER);
+export const positive = integer(1, Number.MAX_SAFE_INTEGER);
 export const uuid = matching(UUID, 36, 'must be a UUID in lower case');
 export const holderId = either(equalTo(ADMIN_ID), uuid);
 export const mac = base64(32, 32);
@@ -73,7 +73,7 @@ export const leaseKind = oneOf(['retrieve', 'use']);
 export const empty = equalTo('');
 
 export const JSON_LENGTH = 4 * 1024 * 1024;
-export const keyset = { version: number, rootVersion: number, sealed: base64(1, 1_048_576) };
+export const keyset = { version: positive, rootVersion: positive, sealed: base64(1, 1_048_576) };
 export const slotParameters = mapOf(/^[a-z][a-z_]{0,31}$/, either(integer(0, 999_999_999), anyText(8192)), 32);
 export const slotName = parsed((text) => parseSlotName(text));
 export const slotKind = oneOf(SLOT_KINDS);
@@ -81,7 +81,7 @@ export const sealedRoot = base64(80, 80);
 
 export const approvalTerms = objectOf({
   each: oneOf(APPROVAL_EXTENTS),
-  uses: nullable(number),
+  uses: nullable(positive),
   seconds: integer(1, MAX_TTL_SECONDS),
   isForSession: isBoolean,
   quorum: integer(1, MAX_QUORUM),
@@ -106,7 +106,7 @@ export const identity = objectOf({
 });
 
 /** The stored form of a target, which a request writes with an origin. */
-export const target: FieldRule = (value) => {
+export const target: ValueRule = (value) => {
   const text = anyText(1024);
   const form = objectOf({
     scheme: oneOf(['https', 'http']),
@@ -123,7 +123,7 @@ export const target: FieldRule = (value) => {
   return withoutField(ruleBroken(() => parseStoredTargets([fields])));
 };
 
-export const placement: FieldRule = (value) => {
+export const placement: ValueRule = (value) => {
   if (!isJsonObject(value)) return 'must be an object';
   const { kind, ...others } = value;
   const known = ['bearer', 'header', 'basic', 'query'].some((each) => each === kind);
@@ -140,34 +140,3 @@ export const placement: FieldRule = (value) => {
 function withoutField(message: string | null): string | null {
   return message === null ? null : message.slice(message.indexOf(': ') + 2);
 }
-
-export const HEAD_RULES: FieldRule = objectOf({
-  seq: count,
-  hmac: mac,
-  mac,
-  epoch: count,
-  // A peak for each bit of the size.
-  tree: base64(0, 64 * 32),
-  control: mac,
-});
-
-export const KEYSET_RULES: FieldRule = either(objectOf(keyset), objectOf({ ...keyset, id: equalTo(1) }));
-
-export const SLOT_RULES: FieldRule = objectOf({
-  id: uuid,
-  name: slotName,
-  kind: slotKind,
-  parameters: slotParameters,
-  publicKey: bytes32,
-  createdAt: time,
-  rootVersion: number,
-  sealedRoot,
-  mac,
-});
-
-export const SEALED_AGENT_KEY_RULES: FieldRule = objectOf({ id: uuid, sealed: base64(1, 8192) });
-
-export const TOTALS_RULES: FieldRule = objectOf({
-  rows: mapOf(/^[a-z_]{1,64}$/, count, 100),
-  agent_keys: count,
-});
