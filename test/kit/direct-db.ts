@@ -14,7 +14,7 @@ export const ENTRY_COLUMNS =
   'remote_addr, hmac';
 /** The columns of a lease that came with a value. */
 export const LEASE_COLUMNS =
-  'seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at';
+  'seq, id, kind, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at, revoked_at';
 
 export type DatabaseRow = Readonly<Record<string, unknown>>;
 

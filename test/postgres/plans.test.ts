@@ -74,11 +74,15 @@ const FILL = [
      ELSE 'denied' END, 1, ${T0} + i, '[]', ${T0} + i, ''`,
   ),
   many('approval_requests', 'id, expires_at, sealed', `'q' || i, ${T0} + i, '\\x00'`),
-  many('bulk_revocations', 'seq, agent_id, credential_id, revoked_at', `${ROWS} + i, 'b' || i % 100, '', ${T0}`),
+  many(
+    'bulk_revocations',
+    'seq, agent_id, credential_id, kind, revoked_at',
+    `${ROWS} + i, 'b' || i % 100, '', '', ${T0}`,
+  ),
   many(
     'leases',
-    'seq, id, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at',
-    `i, 'l' || i, 'a' || i % 100, 'c' || i % 100, CASE WHEN i % 10000 = 0 THEN 'rare' ELSE 'ci-' || i % 100 END,
+    'seq, id, kind, agent_id, credential_id, agent_name, path, version, policy_name, issued_at, expires_at',
+    `i, 'l' || i, 'retrieve', 'a' || i % 100, 'c' || i % 100, CASE WHEN i % 10000 = 0 THEN 'rare' ELSE 'ci-' || i % 100 END,
      'p/' || i % 100, 1, 'p', ${T0}, ${T0} + i`,
   ),
   many(

@@ -48,7 +48,7 @@ function fill(directory: string, now: number): Promise<void> {
     `BEGIN;
     ${numbers(CREDENTIALS)} INSERT INTO credentials (id, path, type, description, created_at, updated_at, version, mac${number.column}) SELECT 'credential-' || i, ${path},
       CASE WHEN i % 1000 = 0 THEN 'rare' ELSE 'generic' END, 'a credential', 1, 1, 1, ''${number.value} FROM n;
-    ${numbers(LEASES)} INSERT INTO leases (${LEASE_COLUMNS}) SELECT i, '019d2e93-1994-7e10-8a5c-' || ${padded('i', 12)}, 'agent-' || (i % ${AGENTS}),
+    ${numbers(LEASES)} INSERT INTO leases (${LEASE_COLUMNS}) SELECT i, '019d2e93-1994-7e10-8a5c-' || ${padded('i', 12)}, 'retrieve', 'agent-' || (i % ${AGENTS}),
       'credential-' || (${credential}), 'ci-' || (i % ${AGENTS}), 'prod/team00/key' || ${padded(credential, 6)}, 1, 'policy-1',
       ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASE_RETENTION_MS + HOUR_MS} ELSE 0 END - ${LEASES} + i,
       ${now} - CASE WHEN i <= ${ENDED} THEN ${ENDED_LEASE_RETENTION_MS} ELSE -${HOUR_MS} END - ${LEASES} + i, NULL FROM n;

@@ -160,7 +160,7 @@ test('a lease is read as fast with 20,000 bulk revocations as with one', async (
   await executeSql(
     vault.directory,
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
-    INSERT INTO bulk_revocations (seq, agent_id, credential_id, revoked_at) SELECT 1000 + i, 'admin', '', ${Date.now()} FROM n`,
+    INSERT INTO bulk_revocations (seq, agent_id, credential_id, kind, revoked_at) SELECT 1000 + i, 'admin', '', '', ${Date.now()} FROM n`,
   );
   let seen: readonly unknown[] = [];
   const filter = { agentName: null, path: null, status: 'revoked' as const };
