@@ -48,6 +48,19 @@ export class Audit {
     return this.#api.page<AuditEntry>(AUDIT, filter, options);
   }
 
+  /** The newest entry of a change of the resource; null if the log has none. */
+  async lastChange(
+    resource: string,
+    events: readonly string[],
+    { signal }: CallOptions = {},
+  ): Promise<AuditEntry | null> {
+    const options = signal === undefined ? {} : { signal };
+    const pages = await Promise.all(
+      events.map((event_type) => this.list({ resource, event_type, result: 'allowed', limit: 1 }, options)),
+    );
+    return pages.flatMap(({ data }) => data).toSorted((a, b) => b.seq - a.seq)[0] ?? null;
+  }
+
   /**
    * Makes the server verify the whole log. A long log takes long: choose the client's `timeoutMs` accordingly. A check
    * of the state has ten minutes.

@@ -191,6 +191,7 @@ test('a failed plan reports its progress and stops; a policy that is already del
   const told: string[] = [];
   const way = {
     signal: new AbortController().signal,
+    attempt: (_step: Step, work: Promise<void>) => work,
     done: ({ name }: Step) => void told.push(name),
     stopped: (some: number, all: number) => void told.push(`${some} of ${all}`),
   };
@@ -200,9 +201,10 @@ test('a failed plan reports its progress and stops; a policy that is already del
       if (name === 'b') throw new LeaseholdError('UNREACHABLE', 'away');
       return toListedNothing();
     },
-    delete: async () => {
+    readTagged: async (): Promise<never> => {
       throw new LeaseholdError('NOT_FOUND', 'gone');
     },
+    delete: async () => assert.fail('a policy that is gone is not deleted'),
   };
   await assert.rejects(applyPlan(plan, policies, way), { code: 'UNREACHABLE' });
   assert.deepEqual(

@@ -60,6 +60,38 @@ test('policy: the change of another operator is reported and never overwritten',
   assert.deepEqual([resources, actions, max_ttl], [['ci/*'], ['list'], 60]);
 });
 
+test('policy: edited fields are kept on request, and saved on top of the change that was shown', async (t) => {
+  const path = '/api/v1/policies/kept';
+  await admin.put(path, POLICY);
+  const page = await openPage(t, '/access?view=policies&policy=kept');
+  await page.getByRole('complementary', { name: 'kept' }).getByRole('button', { name: 'Edit' }).click();
+  const editor = page.getByRole('dialog', { name: 'Edit the policy kept' });
+  await editor.getByLabel('Longest lease').fill('60');
+  const save = editor.getByRole('button', { name: 'Save the policy' });
+  assert.equal((await ana.put(path, { ...POLICY, actions: ['list'] })).status, 200);
+  await save.click();
+  await noticeIn(editor).getByRole('button', { name: 'Keep mine' }).click();
+  // The difference is that from the present state, and a second change is a conflict again.
+  await editor.getByText('+ retrieve').waitFor();
+  assert.equal((await ana.put(path, { ...POLICY, actions: ['use'] })).status, 200);
+  await save.click();
+  await noticeIn(editor).getByRole('button', { name: 'Keep mine' }).click();
+  assert.deepEqual((await present(path)).actions, ['use']);
+  await save.click();
+  await editor.waitFor({ state: 'detached' });
+  const { actions, max_ttl } = await present(path);
+  assert.deepEqual([actions, max_ttl], [POLICY.actions, 60]);
+
+  await page.getByRole('complementary', { name: 'kept' }).getByRole('button', { name: 'Edit' }).click();
+  await editor.getByLabel('Longest lease').fill('90');
+  assert.equal((await ana.delete(path)).status, 204);
+  await save.click();
+  await noticeIn(editor).getByRole('button', { name: 'Keep mine' }).click();
+  await page.getByRole('button', { name: 'Create the policy' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  assert.equal((await present(path)).max_ttl, 90);
+});
+
 test('policy: one that was deleted is not created again by saving an edit, nor deleted in another state', async (t) => {
   const path = '/api/v1/policies/gone';
   await admin.put(path, POLICY);
@@ -187,6 +219,10 @@ test('operator: a role that another operator took away does not come back', asyn
   await notice.getByText(/^operator:ana changed it at/).waitFor();
   assert.deepEqual(await violationsOf(page), []);
   assert.deepEqual((await present(path)).roles, ['viewer']);
+  await notice.getByRole('button', { name: 'Keep mine' }).click();
+  assert.equal(await dialog.getByRole('checkbox', { name: /^editor/ }).isChecked(), true);
+  assert.equal((await ana.put(path, { roles: ['viewer'], description: 'on leave till May' })).status, 200);
+  await dialog.getByRole('button', { name: 'Change', exact: true }).click();
   await notice.getByRole('button', { name: 'Reload' }).click();
   await notice.waitFor({ state: 'detached' });
   assert.equal(await dialog.getByRole('checkbox', { name: /^editor/ }).isChecked(), false);
@@ -194,7 +230,7 @@ test('operator: a role that another operator took away does not come back', asyn
   await dialog.getByRole('button', { name: 'Change', exact: true }).click();
   await dialog.waitFor({ state: 'hidden' });
   const { roles, description } = await present(path);
-  assert.deepEqual([roles, description], [['viewer', 'approver'], 'on leave']);
+  assert.deepEqual([roles, description], [['viewer', 'approver'], 'on leave till May']);
 });
 
 test('simulator: Apply adds a target only to the targets that were shown', async (t) => {

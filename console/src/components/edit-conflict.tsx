@@ -1,6 +1,6 @@
 /**
  * Tells an operator that somebody else changed or deleted the resource that is being edited. Nothing is saved: the
- * operator begins again with the present state.
+ * operator begins again with the present state, or applies the edited fields on top of it.
  */
 import { LeaseholdError } from '../../../src/client/errors.ts';
 import type { Tagged } from '../../../src/client/leasehold.ts';
@@ -27,9 +27,13 @@ export const isConflict = (error: unknown): boolean =>
   error instanceof LeaseholdError && error.code === 'PRECONDITION_FAILED';
 
 /** Null for any failure but that of a change by somebody else. @throws LeaseholdError */
-export async function findConflict<T>(failure: unknown, subject: Subject<T>): Promise<Conflict<T> | null> {
+export async function findConflict<T>(
+  failure: unknown,
+  { read, resource, events }: Subject<T>,
+): Promise<Conflict<T> | null> {
   if (!isConflict(failure)) return null;
-  const [current, change] = await Promise.all([readCurrent(subject.read), findChange(subject).catch(() => null)]);
+  const finding = client.audit.lastChange(resource, events).catch(() => null);
+  const [current, change] = await Promise.all([readCurrent(read), finding]);
   return { current, change };
 }
 
@@ -42,22 +46,16 @@ async function readCurrent<T>(read: () => Promise<Tagged<T>>): Promise<Tagged<T>
   }
 }
 
-async function findChange({ resource, events }: Pick<Subject<never>, 'resource' | 'events'>) {
-  const pages = await Promise.all(
-    events.map((event_type) => client.audit.list({ resource, event_type, result: 'allowed', limit: 1 })),
-  );
-  const found = pages.flatMap(({ data }) => data);
-  return found.toSorted((a, b) => (a.timestamp < b.timestamp ? 1 : -1))[0] ?? null;
-}
-
 interface Props {
   /** Such as `The policy ci-reads`. */
   readonly what: string;
   readonly conflict: Conflict<unknown>;
   readonly onReload: () => void;
+  /** Keeps what was edited, to be saved on top of the present state; null where that is not possible. */
+  readonly onKeep: (() => void) | null;
 }
 
-export function ConflictNotice({ what, conflict: { current, change }, onReload }: Props) {
+export function ConflictNotice({ what, conflict: { current, change }, onReload, onKeep }: Props) {
   const verb = current === null ? 'deleted' : 'changed';
   return (
     <section className="notice warning conflict" role="alert" aria-label="Changed by somebody else">
@@ -73,11 +71,17 @@ export function ConflictNotice({ what, conflict: { current, change }, onReload }
       )}
       <p>
         {current === null ? 'Reload closes this form.' : 'Reload shows the present state and discards your changes.'}
+        {onKeep !== null && ' Keep mine leaves your fields as they are, and the next save applies them on top of it.'}
       </p>
       <div className="buttons">
         <button type="button" onClick={onReload}>
           Reload
         </button>
+        {onKeep !== null && (
+          <button type="button" onClick={onKeep}>
+            Keep mine
+          </button>
+        )}
       </div>
     </section>
   );

@@ -8,6 +8,7 @@ import { list, parsed, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-command.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
+import { operatorSubject, withConflictHint } from '../conflict.ts';
 import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
@@ -174,11 +175,12 @@ const set = defineCommand({
     const name = nameOf(given);
     const { operators } = invocation.connect();
     const { signal } = invocation;
-    const known = await operators.read(name, { signal });
+    const { data: known, tag } = await operators.readTagged(name, { signal });
     const roles = flags.role.length === 0 ? known.roles : [...parseRoles(flags.role)];
     const identity = flags['no-oidc'] ? { identity: null } : flags.oidc === null ? {} : { identity: flags.oidc };
     const body = { roles, description: flags.description ?? known.description, ...identity };
-    await invocation.output.record(await operators.replace(name, body, { signal }));
+    const replacing = operators.replace(name, body, { ifMatch: tag, signal });
+    await invocation.output.record(await withConflictHint(invocation, operatorSubject(name), replacing));
   },
 });
 
@@ -219,12 +221,14 @@ const remove = defineCommand({
     const { terminal, signal } = invocation;
     const name = nameOf(given);
     const { operators } = invocation.connect();
+    const seen: { ifMatch?: string } = {};
     const describe = async (): Promise<string> => {
-      const { roles } = await operators.read(name, { signal });
-      return `${name} (${roles.join(', ')}): its sessions and leases will end.`;
+      const { data, tag } = await operators.readTagged(name, { signal });
+      seen.ifMatch = tag;
+      return `${name} (${data.roles.join(', ')}): its sessions and leases will end.`;
     };
     if (await confirmDestructive(invocation, flags, describe, 'Remove it?')) {
-      await operators.remove(name, { signal });
+      await withConflictHint(invocation, operatorSubject(name), operators.remove(name, { ...seen, signal }));
       printNotice(terminal, `Removed ${name}.`);
     }
   },

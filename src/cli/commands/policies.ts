@@ -4,6 +4,7 @@ import { parsePolicyName } from '../../core/names.ts';
 import { toggle } from '../../flags/flag.ts';
 import { Policy } from '../../vault/policies/policy.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand } from '../command.ts';
+import { policySubject, withConflictHint } from '../conflict.ts';
 import { applyPlan, makePlan, planLines, planRecord, type Step, stepLines } from '../policy/plan.ts';
 import { readPolicyDirectory } from '../policy/policy-files.ts';
 import { confirmDestructive, requireConfirmation } from '../prompt.ts';
@@ -50,6 +51,7 @@ const apply = defineCommand({
       if (!yes) await requireConfirmation(invocation, question);
       await applyPlan(plan, policies, {
         signal,
+        attempt: ({ name }, work) => withConflictHint(invocation, policySubject(name), work),
         done: ({ change, name }) => printNotice(terminal, `${DONE[change]} ${name}.`),
         stopped: (some, all) =>
           printNotice(
@@ -98,14 +100,17 @@ const remove = defineCommand({
     const { terminal, signal, output } = invocation;
     const name = parsePolicyName(given, 'NAME');
     const vault = invocation.connect();
+    const seen: { ifMatch?: string } = {};
     const describe = async (): Promise<string> => {
-      const plan = makePlan([], [Policy.fromReply(await vault.policies.read(name, { signal }))], true);
+      const { data, tag } = await vault.policies.readTagged(name, { signal });
+      seen.ifMatch = tag;
+      const plan = makePlan([], [Policy.fromReply(data)], true);
       if (output.isForPeople) output.text([...plan.steps.flatMap(stepLines), LEASES_STAY].join('\n'));
       else await output.record(planRecord(plan, false));
       return `Policy ${name} will be deleted.`;
     };
     if (!(await confirmDestructive(invocation, flags, describe, 'Delete it?'))) return;
-    await vault.policies.delete(name, { signal });
+    await withConflictHint(invocation, policySubject(name), vault.policies.delete(name, { ...seen, signal }));
     printNotice(terminal, `Deleted ${name}.`);
   },
 });

@@ -82,7 +82,7 @@ const PATH_ALONE = /^\s*(\S+)\s+(\/\S*)\s*$/;
 async function withOrigin(invocation: Invocation, path: string, request: string | null): Promise<string | null> {
   const [, method, url] = PATH_ALONE.exec(request ?? '') ?? [];
   if (method === undefined || url === undefined) return request;
-  const { targets } = await readTargets(invocation, path);
+  const { targets } = (await readTargets(invocation, path)).data;
   const origin = targets.find((target) => !target.origin.includes('*'))?.origin;
   if (origin !== undefined) return `${method} ${origin}${url}`;
   throw new UsageError(`--request: the targets of ${path} have many hosts`, 'Give the whole URL, with its host.');

@@ -4,6 +4,7 @@ import { type FlagValues, text } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
 import { CONFIRMATION_FLAGS, defineCommand, type Invocation } from '../command.ts';
+import { policySubject, withConflictHint } from '../conflict.ts';
 import { nullIfMissing } from '../errors.ts';
 import { problemsError } from '../policy/file-format.ts';
 import { makePlan, planRecord, stepLines } from '../policy/plan.ts';
@@ -39,10 +40,10 @@ export const put = defineCommand({
   ],
   async run(invocation, flags, name) {
     const { terminal, signal, output } = invocation;
-    const isSure = flags.yes;
     const draft = await readDraft(invocation, flags, name);
     const { policies } = invocation.connect();
-    const present = await nullIfMissing(policies.read(name, { signal }));
+    const tagged = await nullIfMissing(policies.readTagged(name, { signal }));
+    const present = tagged?.data ?? null;
     const plan = makePlan([draft], present === null ? [] : [Policy.fromReply(present)], false);
     const [step] = plan.steps;
     if (flags['dry-run']) {
@@ -56,12 +57,12 @@ export const put = defineCommand({
     }
     if (step?.change === 'replace') {
       for (const line of stepLines(step)) printNotice(terminal, line);
-      if (!isSure) await requireConfirmation(invocation, `Replace policy ${name}?`);
+      if (!flags.yes) await requireConfirmation(invocation, `Replace policy ${name}?`);
     }
     const body = Policy.toInput(draft);
-    // `create` fails if another caller created the policy meanwhile, so it is never replaced without confirmation.
-    const isNew = present === null && !isSure;
-    const written = await (isNew ? policies.create(body, { signal }) : policies.put(name, body, { signal }));
+    const seen = tagged === null ? { onlyIfNew: true } : { ifMatch: tagged.tag };
+    const writing = policies.put(name, body, { ...seen, signal });
+    const written = await withConflictHint(invocation, policySubject(name), writing);
     await output.record(written, COLUMNS);
     printNotice(terminal, `${present === null ? 'Created' : 'Replaced'} policy ${name}.`);
     const { actions } = draft;

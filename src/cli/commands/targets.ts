@@ -1,4 +1,6 @@
 /** The subcommands of `target`, and how targets are shown. */
+
+import type { Tagged } from '../../client/api-client.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { CredentialTargets, PutTargetsRequest } from '../../client/types.ts';
 import { parsePath } from '../../core/path.ts';
@@ -9,6 +11,7 @@ import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-command.ts';
 import { SERVICE, targetsAt } from '../catalogue-flags.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
+import { targetsSubject, withConflictHint } from '../conflict.ts';
 import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
 import { readTextInput } from '../input.ts';
 import { pluralize } from '../output/cells.ts';
@@ -60,10 +63,13 @@ const put = defineCommand({
     const { terminal, signal, output } = invocation;
     const path = parsePath(pathText, 'PATH');
     const given = await toRequest(invocation, flags);
-    const request = flags.add ? await addToPresent(invocation, path, given) : given;
+    const present = flags.add ? await readTargets(invocation, path) : null;
+    const request = present === null ? given : addTo(present.data, given);
     checkFields(request);
-    const putting = invocation.connect().targets.put(path, request, { signal });
-    const usage = await withDenialHint(invocation, { action: 'store', path }, putting);
+    const seen = present === null ? {} : { ifMatch: present.tag };
+    const putting = invocation.connect().targets.put(path, request, { ...seen, signal });
+    const checked = withConflictHint(invocation, targetsSubject(path), putting);
+    const usage = await withDenialHint(invocation, { action: 'store', path }, checked);
     await printTargets(output, usage);
     printNotice(terminal, `Agents with the action use on ${path} can use it there.`);
   },
@@ -105,14 +111,12 @@ async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>
 
 /**
  * The targets that exist, then the new ones. A new one at an origin that exists has its networks and its authorities
- * unless it names others. @throws ErrorWithHint, LeaseholdError
+ * unless it names others.
  */
-async function addToPresent(
-  invocation: Invocation,
-  path: string,
+function addTo(
+  { service, targets, placement }: CredentialTargets,
   { targets: added = [] }: PutTargetsRequest,
-): Promise<PutTargetsRequest> {
-  const { service, targets, placement } = await readTargets(invocation, path);
+): PutTargetsRequest {
   const completed = added.map((target) => {
     const same = targets.find(({ origin }) => origin === target.origin);
     return same === undefined ? target : { allow_networks: same.allow_networks, ca_pem: same.ca_pem, ...target };
@@ -166,7 +170,7 @@ const show = defineCommand({
   name: 'target show',
   arguments: [PATH],
   async run(invocation, _flags, given) {
-    await printTargets(invocation.output, await readTargets(invocation, parsePath(given, 'PATH')));
+    await printTargets(invocation.output, (await readTargets(invocation, parsePath(given, 'PATH'))).data);
   },
 });
 
@@ -180,12 +184,16 @@ const remove = defineCommand({
     const { terminal, signal } = invocation;
     const path = parsePath(given, 'PATH');
     const vault = invocation.connect();
+    const seen: { ifMatch?: string } = {};
     const describe = async (): Promise<string> => {
-      const { targets } = await readTargets(invocation, path);
-      return `${path}: ${pluralize(targets.length, 'target')} will be deleted, and requests in flight aborted.`;
+      const { data, tag } = await readTargets(invocation, path);
+      seen.ifMatch = tag;
+      return `${path}: ${pluralize(data.targets.length, 'target')} will be deleted, and requests in flight aborted.`;
     };
     if (!(await confirmDestructive(invocation, flags, describe, 'Delete?'))) return;
-    await withDenialHint(invocation, { action: 'store', path }, vault.targets.delete(path, { signal }));
+    const deleting = vault.targets.delete(path, { ...seen, signal });
+    const checked = withConflictHint(invocation, targetsSubject(path), deleting);
+    await withDenialHint(invocation, { action: 'store', path }, checked);
     printNotice(terminal, `Deleted the targets of ${path}.`);
   },
 });
@@ -193,8 +201,8 @@ const remove = defineCommand({
 export const TARGET_COMMANDS: readonly Command[] = [put, show, remove];
 
 /** @throws ErrorWithHint, LeaseholdError */
-export async function readTargets(invocation: Invocation, path: string): Promise<CredentialTargets> {
-  const reading = invocation.connect().targets.read(path, { signal: invocation.signal });
+export async function readTargets(invocation: Invocation, path: string): Promise<Tagged<CredentialTargets>> {
+  const reading = invocation.connect().targets.readTagged(path, { signal: invocation.signal });
   try {
     return await withDenialHint(invocation, { action: 'list', path }, reading);
   } catch (error) {

@@ -8,6 +8,7 @@ import type { Policies } from '../../client/policies.ts';
 import type { PolicyName } from '../../core/names.ts';
 import { compare, directionOf, type FieldChange, shownFields } from '../../vault/policies/comparison.ts';
 import { Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
+import { changedMeanwhile } from '../conflict.ts';
 import { type Printable, toCell } from '../output/cells.ts';
 
 export interface Step {
@@ -123,6 +124,8 @@ export function planRecord({ steps, unchanged, kept }: Plan, isDone: boolean): P
 
 interface ApplyCallbacks {
   readonly signal: AbortSignal;
+  /** Awaits a step. A policy that somebody else has changed is an error that says so. */
+  attempt(step: Step, work: Promise<void>): Promise<void>;
   done(step: Step): void;
   /** Called once when the plan stops early; a new plan continues from there. */
   stopped(doneSteps: number, allSteps: number): void;
@@ -133,7 +136,7 @@ export async function applyPlan({ steps }: Plan, policies: Writer, callbacks: Ap
   for (const [at, step] of steps.entries()) {
     try {
       callbacks.signal.throwIfAborted();
-      await applyStep(step, policies, callbacks.signal);
+      await callbacks.attempt(step, applyStep(step, policies, callbacks.signal));
     } catch (error) {
       callbacks.stopped(at, steps.length);
       throw error;
@@ -142,15 +145,25 @@ export async function applyPlan({ steps }: Plan, policies: Writer, callbacks: Ap
   }
 }
 
-type Writer = Pick<Policies, 'put' | 'delete'>;
+type Writer = Pick<Policies, 'put' | 'delete' | 'readTagged'>;
 
-async function applyStep({ name, after }: Step, policies: Writer, signal: AbortSignal): Promise<void> {
+/** A step is made on top of the state that the plan was made from. @throws LeaseholdError PRECONDITION_FAILED */
+async function applyStep({ name, before, after }: Step, policies: Writer, signal: AbortSignal): Promise<void> {
   try {
-    if (after === null) await policies.delete(name, { signal });
-    else await policies.put(name, Policy.toInput(after), { signal });
+    const seen = before === null ? { onlyIfNew: true } : { ifMatch: await tagOf(before, policies, signal) };
+    if (after === null) await policies.delete(name, { ...seen, signal });
+    else await policies.put(name, Policy.toInput(after), { ...seen, signal });
   } catch (error) {
     // Another caller has deleted it, or a retried request of ours had succeeded.
-    const isDeleted = after === null && error instanceof LeaseholdError && error.code === 'NOT_FOUND';
-    if (!isDeleted) throw error;
+    const isGone = error instanceof LeaseholdError && error.code === 'NOT_FOUND';
+    if (isGone && after !== null) throw changedMeanwhile();
+    if (!isGone) throw error;
   }
+}
+
+/** WHY read again: the list from which the plan was made has no tags. */
+async function tagOf(before: PolicyDraft, policies: Writer, signal: AbortSignal): Promise<string> {
+  const { data, tag } = await policies.readTagged(before.name, { signal });
+  if (compare(before, Policy.fromReply(data)).length > 0) throw changedMeanwhile();
+  return tag;
 }

@@ -158,7 +158,12 @@ function TargetFix({ path, target, targets, onApplied }: TargetFixProps) {
       {conflict === null ? (
         error !== null && <ErrorPanel error={error} />
       ) : (
-        <ConflictNotice what={`The targets of ${path}`} conflict={conflict} onReload={() => void reload()} />
+        <ConflictNotice
+          what={`The targets of ${path}`}
+          conflict={conflict}
+          onKeep={null}
+          onReload={() => void reload()}
+        />
       )}
       {targets === null ? (
         <p>

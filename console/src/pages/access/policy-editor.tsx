@@ -68,6 +68,10 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
     setBase(conflict.current);
     setFields(toFormFields(Policy, Policy.fromReply(conflict.current.data)));
   };
+  const keep = (): void => {
+    setConflict(null);
+    setBase(conflict?.current ?? null);
+  };
   return (
     <ModalDialog
       isOpen
@@ -97,7 +101,7 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
         </section>
         {error !== null && <ErrorPanel error={error} />}
         {conflict !== null && (
-          <ConflictNotice what={`The policy ${fields['name']}`} conflict={conflict} onReload={reload} />
+          <ConflictNotice what={`The policy ${fields['name']}`} conflict={conflict} onReload={reload} onKeep={keep} />
         )}
         <div className="buttons">
           <button type="button" onClick={onClose}>

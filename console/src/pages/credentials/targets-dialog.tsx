@@ -63,6 +63,10 @@ export function TargetsDialog({ path, targets, onClose }: Props) {
     setBase(conflict.current);
     setText(textOf(conflict.current.data));
   };
+  const keep = (): void => {
+    setConflict(null);
+    setBase(conflict?.current ?? null);
+  };
   return (
     <FormDialog
       isOpen
@@ -122,7 +126,9 @@ export function TargetsDialog({ path, targets, onClose }: Props) {
         </p>
       )}
       <p className="confirm-text">Saving ends the use leases of this credential; agents take new ones.</p>
-      {conflict !== null && <ConflictNotice what={`The targets of ${path}`} conflict={conflict} onReload={reload} />}
+      {conflict !== null && (
+        <ConflictNotice what={`The targets of ${path}`} conflict={conflict} onReload={reload} onKeep={keep} />
+      )}
     </FormDialog>
   );
 }

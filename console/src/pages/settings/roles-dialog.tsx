@@ -27,11 +27,14 @@ const EVENTS = [
 export function RolesDialog({ operator, onDone, onClose }: Props) {
   const [opened, setOpened] = useState(operator);
   const [base, setBase] = useState(operator);
+  /** The inputs begin with this state. */
+  const [shown, setShown] = useState(operator);
   const [conflict, setConflict] = useState<Conflict<Operator> | null>(null);
   // Another opening begins with the state of that moment.
   if (opened !== operator) {
     setOpened(operator);
     setBase(operator);
+    setShown(operator);
     setConflict(null);
   }
   const name = base?.data.name ?? '';
@@ -50,11 +53,17 @@ export function RolesDialog({ operator, onDone, onClose }: Props) {
   };
   const reload = (): void => {
     setConflict(null);
-    if (conflict?.current != null) setBase(conflict.current);
-    else {
+    if (conflict?.current != null) {
+      setBase(conflict.current);
+      setShown(conflict.current);
+    } else {
       void onDone();
       onClose();
     }
+  };
+  const keep = (): void => {
+    setConflict(null);
+    setBase(conflict?.current ?? null);
   };
   return (
     <FormDialog
@@ -66,14 +75,21 @@ export function RolesDialog({ operator, onDone, onClose }: Props) {
       isHeld={conflict !== null}
       onClose={onClose}
     >
-      {base !== null && (
-        <div key={base.tag} className="form wide-field">
-          <RoleFields chosen={base.data.roles} />
-          <TextField label="Description" name="description" defaultValue={base.data.description} />
+      {shown !== null && (
+        <div key={shown.tag} className="form wide-field">
+          <RoleFields chosen={shown.data.roles} />
+          <TextField label="Description" name="description" defaultValue={shown.data.description} />
         </div>
       )}
       <p className="hint">The change takes effect with the operator’s next request.</p>
-      {conflict !== null && <ConflictNotice what={`The operator ${name}`} conflict={conflict} onReload={reload} />}
+      {conflict !== null && (
+        <ConflictNotice
+          what={`The operator ${name}`}
+          conflict={conflict}
+          onReload={reload}
+          onKeep={conflict.current === null ? null : keep}
+        />
+      )}
     </FormDialog>
   );
 }
