@@ -103,6 +103,16 @@ export class Table<T> {
     return decoded as T;
   }
 
+  /** Decodes an array whose first values are those of `list`. */
+  decodeArray(row: readonly unknown[]): T {
+    const decoded: Record<string, unknown> = {};
+    for (const [at, { property, type }] of this.columns.entries()) {
+      const value = row[at] ?? null;
+      decoded[property] = value !== null && isJson(type) ? DECODE[type](value) : value;
+    }
+    return decoded as T;
+  }
+
   /** The rows with the same key. */
   whereKeyOf(row: object): Statement {
     const [first, ...others] = this.key.map((name) => {

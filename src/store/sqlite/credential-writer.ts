@@ -2,7 +2,7 @@
 import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import { CREDENTIAL_VERSIONS, CREDENTIALS } from '../schema.ts';
-import { sql } from '../statement.ts';
+import { raw, sql } from '../statement.ts';
 import type { Authenticated, StoredChange, WriteSet } from '../store.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
 import type { Statements } from './statements.ts';
@@ -26,7 +26,7 @@ export class CredentialWriter {
 
   /** Inserts or updates. A new credential gets its count row, with its retrievals in this batch. */
   put(credential: Authenticated<Credential>, { accesses, head }: WriteSet): void {
-    const { id, type, description, updatedAt, version, mac } = credential;
+    const { id, type, version } = credential;
     if (this.countRowOf(id) === null) {
       this.insert(credential, this.#counts.insert(accesses.get(id) ?? 0, head.seq));
       return;
@@ -35,9 +35,15 @@ export class CredentialWriter {
     this.#statements.write(sql`INSERT INTO credential_versions (credential_id, version, type, created_at, sealed)
       SELECT id, version, type, newest_at, newest_sealed FROM credentials
       WHERE id = ${id} AND (version <> ${version} OR type <> ${type}) AND newest_sealed IS NOT NULL`);
-    this.#statements.write(sql`UPDATE credentials SET newest_sealed = iif(version = ${version} AND type = ${type}, newest_sealed, NULL),
-      type = ${type}, description = ${description}, updated_at = ${updatedAt}, version = ${version}, mac = ${mac}
-      WHERE id = ${id}`);
+    const values = CREDENTIALS.encode(credential);
+    const kept = sql`newest_sealed = iif(version = ${version} AND type = ${type}, newest_sealed, NULL)`;
+    // WHY without the path: SQLite would delete the row and insert it again.
+    const assigned = CREDENTIALS.columns.reduce(
+      (all, { name }, at) =>
+        name === 'id' || name === 'path' ? all : sql`${all}, ${raw(name)} = ${values[at] ?? null}`,
+      kept,
+    );
+    this.#statements.write(sql`UPDATE credentials SET ${assigned} WHERE id = ${id}`);
   }
 
   insert(credential: Authenticated<Credential>, countId: CountRowId): void {

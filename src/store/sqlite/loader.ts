@@ -200,7 +200,7 @@ export class RowLoader {
     if (cached !== null) return cached;
     const [row] = readAll(this.#newest, path);
     if (row === undefined) return null;
-    const { credential, countId, newest } = toCredentialWithNewest(row, path);
+    const { credential, countId, newest } = toCredentialWithNewest(row);
     const subject = SUBJECT.credential({ path });
     const state = this.#findState(subject);
     const value = newest ?? this.#findVersion(credential.id, credential.version);
