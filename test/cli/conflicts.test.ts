@@ -1,4 +1,5 @@
-// Another operator changes a resource between a command's read and its write: the command changes nothing, and says who.
+// Another operator changes a resource between a command's read and its write: the command changes nothing and says
+// who did.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
