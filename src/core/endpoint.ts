@@ -5,9 +5,9 @@
 import { invalidRequest } from '../engine/errors.ts';
 import { entriesOf, type Fields, type ValueOf } from '../engine/field.ts';
 import type { DraftOf, ResourceType } from '../engine/resource.ts';
-import type { EventType } from './audit.ts';
 import type { BatchState } from './batch-state.ts';
 import { type Context, type Operation, type OperationInput, type Outcome, operation, rejected } from './operation.ts';
+import type { Permission } from './permissions.ts';
 
 /** How a request is read: its schema, whether the last part of its path is the key of a row, and its parser. */
 interface Input<F extends Fields, I> {
@@ -32,8 +32,7 @@ interface EndpointSpec<F extends Fields, I, K extends ReplyKind> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
   readonly summary: string;
-  /** The event that the audit log records. A caller needs the permission for it. */
-  readonly permission: EventType;
+  readonly permission: Permission;
   readonly status?: 201;
   readonly acceptsIdempotencyKey?: true;
   readonly input: Input<F, I>;
@@ -57,7 +56,7 @@ export function adminEndpoint<F extends Fields, I, const K extends ReplyKind>(
     operation(context, given) {
       const resource = subjectOf(input, given);
       const target = find === undefined ? {} : { target: (known: BatchState) => find(known, given) };
-      return operation({ context, event: permission, requiredRole: 'admin', resource, ...target }, (decision) => {
+      return operation({ context, permission, resource, ...target }, (decision) => {
         const past = input.body === null ? null : pastTime(input.of.fields, given, decision.moment.now);
         return past === null ? spec.decide(decision, given) : rejected('INVALID_REQUEST', past, null);
       });

@@ -4,7 +4,7 @@
  */
 import { ApiError, type ApiErrorCode, type ErrorInfo } from '../engine/errors.ts';
 import { type Authentication, actorId, actorName, type Caller, identify, type Requester } from './agent.ts';
-import { type AuditResult, draftEntry, type EntryDraft, type EventType, type UseFields } from './audit.ts';
+import { type AuditResult, draftEntry, type EntryDraft, type UseFields } from './audit.ts';
 import type { BatchState, ReadSet } from './batch-state.ts';
 import { type Change, putRow } from './change.ts';
 import type { AssociatedData, Sealed, Secret } from './credential.ts';
@@ -16,7 +16,7 @@ import {
   type JsonSerializable,
 } from './idempotency.ts';
 import type { AgentId, EntryId } from './names.ts';
-import { hasRole, roleFor } from './operator.ts';
+import { eventOf, lackOfPermission, type Permission } from './permissions.ts';
 
 interface DecisionPoint {
   /** Milliseconds since 1970; never below the last entry's. */
@@ -107,23 +107,28 @@ export interface OperationInput {
   entry(result: AuditResult, details?: EntryDetails): EntryDraft;
 }
 
+/** The outcome for a caller that may not do this. The message is the reason as a sentence. */
+export function forbidden(
+  { entry }: Pick<OperationInput, 'entry'>,
+  reason: string,
+  details: EntryDetails = {},
+): Outcome<never> {
+  const message = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
+  return rejected('ACCESS_DENIED', message, entry('denied', { ...details, reason }));
+}
+
 interface OperationSpec {
   readonly context: Context;
-  readonly event: EventType;
+  readonly permission: Permission;
   readonly resource: string;
-  /**
-   * `admin`: an agent is rejected, and the rejection is recorded. `use`: the token of a use lease is accepted too. An
-   * operator always needs the role of the event.
-   */
-  readonly requiredRole: 'admin' | 'authenticated' | 'use';
   readonly reads?: ReadSet;
   /** The resource with an entity tag, which the request's precondition is about; null if it does not exist. */
   readonly target?: (known: BatchState) => object | null;
 }
 
 /**
- * Builds an operation whose caller is identified within the batch. It rejects agents if only the administrator may call
- * it, checks the request's precondition, and runs a request with an Idempotency-Key only once.
+ * Builds an operation whose caller is identified within the batch. It rejects a caller without the
+ * permission, checks the request's precondition, and runs a request with an Idempotency-Key only once.
  */
 export function operation<R>(spec: OperationSpec, decide: (input: OperationInput) => Outcome<R>): Operation<R> {
   const { context, reads = {} } = spec;
@@ -156,27 +161,18 @@ export function callerReads(authentication: Authentication): Pick<ReadSet, 'sess
 }
 
 function decideOnce<R>(
-  { context, event, resource, requiredRole, target }: OperationSpec,
+  { context, permission, resource, target }: OperationSpec,
   decide: (input: OperationInput) => Outcome<R>,
   caller: Caller,
   known: BatchState,
   moment: DecisionPoint,
 ): Outcome<R> {
   const { requestId, remoteAddr } = context;
+  const eventType = eventOf(permission);
   const entry = (result: AuditResult, details: EntryDetails = {}): EntryDraft =>
-    draftEntry({ eventType: event, agentName: actorName(caller), resource, result, requestId, remoteAddr, ...details });
-  if (caller.kind === 'operator' && !hasRole(caller.operator, roleFor(event))) {
-    const reason = `only an operator with the role ${roleFor(event)} may do this`;
-    return rejected('ACCESS_DENIED', `O${reason.slice(1)}.`, entry('denied', { reason }));
-  }
-  if (requiredRole === 'admin' && caller.kind !== 'admin' && caller.kind !== 'operator') {
-    const reason = 'only the administrator may do this';
-    return rejected('ACCESS_DENIED', 'Only the administrator may do this.', entry('denied', { reason }));
-  }
-  if (requiredRole !== 'use' && caller.kind === 'lease') {
-    const reason = 'the token of a use lease is good for uses only';
-    return rejected('ACCESS_DENIED', 'The token of a use lease is good for uses only.', entry('denied', { reason }));
-  }
+    draftEntry({ eventType, agentName: actorName(caller), resource, result, requestId, remoteAddr, ...details });
+  const lack = lackOfPermission(permission, caller);
+  if (lack !== null) return forbidden({ entry }, lack);
   const outcome = decide({ caller, state: known, moment, entry });
   const { precondition } = context;
   if (precondition === undefined || target === undefined) return outcome;

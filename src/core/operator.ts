@@ -3,7 +3,6 @@
  * credentials an editor may touch. SOURCE: docs/operators.md.
  */
 import { invalidRequest } from '../engine/errors.ts';
-import type { EventType } from './audit.ts';
 import type { AgentId, Brand, OperatorName, PublicKey } from './names.ts';
 
 export const ROLES = ['viewer', 'approver', 'editor', 'admin'] as const;
@@ -33,61 +32,6 @@ export function parseRoles(texts: readonly string[]): readonly Role[] {
   }
   if (texts.length === 0) throw invalidRequest('roles', 'must be an array of 1 or more roles');
   return ROLES.filter((role) => texts.includes(role));
-}
-
-/** The events that operators without the role admin may cause, by the role that they need. */
-const ROLE_OF_EVENT: Partial<Readonly<Record<EventType, Role>>> = {
-  'approval.list': 'viewer',
-  // Its own; those of others need the role approver.
-  'approval.read': 'viewer',
-  'approval.withdraw': 'viewer',
-  'agent.list': 'viewer',
-  'agent.read': 'viewer',
-  'audit.checkpoint': 'viewer',
-  'audit.export': 'viewer',
-  'audit.list': 'viewer',
-  'audit.proof': 'viewer',
-  'audit.verify': 'viewer',
-  'credential.list': 'viewer',
-  'exposure.read': 'viewer',
-  'key.slot_list': 'viewer',
-  'lease.list': 'viewer',
-  'lease.read': 'viewer',
-  'operator.list': 'viewer',
-  // Its own; those of others need the role admin.
-  'operator.passkey_add': 'viewer',
-  'operator.passkey_remove': 'viewer',
-  'operator.read': 'viewer',
-  'policy.list': 'viewer',
-  'policy.read': 'viewer',
-  'policy.simulate': 'viewer',
-  'service.read': 'viewer',
-  'session.browser': 'viewer',
-  'session.end': 'viewer',
-  'session.handoff': 'viewer',
-  'session.read': 'viewer',
-  'session.renew': 'viewer',
-  'target.read': 'viewer',
-  'approval.approve': 'approver',
-  'approval.deny': 'approver',
-  'agent.deregister': 'editor',
-  'agent.panic': 'editor',
-  'agent.register': 'editor',
-  'agent.rotate': 'editor',
-  'credential.delete': 'editor',
-  'credential.retrieve': 'editor',
-  'credential.store': 'editor',
-  'lease.renew': 'editor',
-  'lease.revoke': 'editor',
-  'policy.create': 'editor',
-  'policy.delete': 'editor',
-  'policy.replace': 'editor',
-  'target.delete': 'editor',
-  'target.put': 'editor',
-};
-
-export function roleFor(event: EventType): Role {
-  return ROLE_OF_EVENT[event] ?? 'admin';
 }
 
 /** Every operator may view, and an admin may do everything. */

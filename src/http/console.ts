@@ -53,7 +53,7 @@ export function addConsole(
   app: FastifyInstance,
   { consoleFiles, measures }: Pick<HttpParts, 'consoleFiles' | 'measures'>,
 ): void {
-  const config = { measures: measures.of('GET', `${CONSOLE_PREFIX}*`), isPublic: true, isAlwaysServed: true };
+  const config = { measures: measures.of('GET', `${CONSOLE_PREFIX}*`), permission: null, isAlwaysServed: true };
   app.route({
     method: 'GET',
     url: `${CONSOLE_PREFIX}*`,

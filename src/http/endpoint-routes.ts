@@ -6,7 +6,7 @@ import type { Endpoint } from '../core/endpoint.ts';
 import type { Fields, ValueOf } from '../engine/field.ts';
 import { sliceListing } from '../vault/paging.ts';
 import { streamList, toOptionalPage } from './lists.ts';
-import { adminRoute, type Route } from './route.ts';
+import { type Route, route } from './route.ts';
 
 export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(endpoint: Endpoint<F, I, K>): Route {
   const { id, method, path, summary, permission, status, acceptsIdempotencyKey = false, input, reply } = endpoint;
@@ -17,14 +17,14 @@ export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(en
     method,
     path,
     summary,
-    adminEvent: permission,
+    permission,
     acceptsIdempotencyKey,
     ...(status === undefined ? {} : { status }),
     ...(input.hasKey ? { params: { [of.key]: keySchema(of) } } : {}),
     ...(endpoint.find === undefined ? {} : { represent: toReply }),
   };
   if (reply === 'list') {
-    return adminRoute({
+    return route({
       ...head,
       query: PageQuery,
       data: Type.Array(replySchema(of)),
@@ -36,7 +36,7 @@ export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(en
     });
   }
   const body = input.body === null ? null : input.body === 'draft' ? draftSchema(of) : replacementSchema(of);
-  return adminRoute({
+  return route({
     ...head,
     body,
     data: reply === null ? null : replySchema(of),

@@ -35,7 +35,7 @@ export function callerKey({ authentication, ip }: FastifyRequest): string {
  * route accepts is read, and headers alone must not use up the credits of the other clients of the address.
  */
 function costOf(request: FastifyRequest): number {
-  const isPublic = request.routeOptions.config.isPublic === true;
+  const isPublic = request.routeOptions.config.permission === null;
   if (request.authentication === null && !isPublic) return UNAUTHENTICATED_COST;
   return (request.authentication === null ? UNAUTHENTICATED_COST : 1) + readableBytes(request) / BYTES_PER_CREDIT;
 }

@@ -13,7 +13,7 @@ import fastify, {
 } from 'fastify';
 import type { ServiceStatus } from '../api/types.ts';
 import type { Authentication } from '../core/agent.ts';
-import type { EventType } from '../core/audit.ts';
+import type { Permission } from '../core/permissions.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Vault } from '../vault/vault.ts';
 import { SANDBOX_POLICY } from './base-url-headers.ts';
@@ -35,7 +35,7 @@ import { addConsole, type ConsoleSource, isConsolePage } from './console.ts';
 import { compressedBody, defaultError, toApiError, toErrorResponse } from './errors.ts';
 import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
 import { type AllowedHosts, checkRequest } from './guard.ts';
-import { checkRole, findStrayToken, identifyCaller } from './identify-caller.ts';
+import { checkPermission, findStrayToken, identifyCaller } from './identify-caller.ts';
 import { addRoutes } from './register-routes.ts';
 import type { RequestLog, RequestMeasures, RouteMeasures } from './request-measures.ts';
 import { RequestOrder } from './request-order.ts';
@@ -145,7 +145,8 @@ export function createServer(parts: HttpParts): HttpServer {
         const isUnknown =
           request.is404 || (!isUse && !isConsolePage(request.url) && isInexactTarget(request.url, request.method));
         const error = isUnknown ? routingError(request.url, reply) : undefined;
-        const needsNoToken = config.isPublic === true && !(config.takesSession === true && hasAuthentication(request));
+        const needsNoToken =
+          config.permission === null && !(config.takesSession === true && hasAuthentication(request));
         if (isUnknown || needsNoToken) {
           const stray = findStrayToken(parts.vault, request);
           return start(() => (stray === null ? done(error) : stray().then(() => done(error), done)));
@@ -162,7 +163,7 @@ export function createServer(parts: HttpParts): HttpServer {
     function admit(authentication: Authentication): void {
       request.authentication = authentication;
       connections.protect(request.raw.socket, authentication);
-      start(() => checkRole(parts.vault, request, done));
+      start(() => checkPermission(parts.vault, request, done));
     }
   });
   // Runs before the body is read.
@@ -254,10 +255,10 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     readonly measures?: RouteMeasures;
-    readonly isPublic?: boolean;
     readonly isAlwaysServed?: boolean;
     readonly showsLog?: boolean;
     readonly takesSession?: boolean;
-    readonly adminEvent?: EventType;
+    /** Null for a request that needs no token. */
+    readonly permission?: Permission | null;
   }
 }

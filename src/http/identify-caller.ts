@@ -4,14 +4,14 @@
  */
 import type { FastifyRequest } from 'fastify';
 import type { Authentication } from '../core/agent.ts';
-import type { EventType } from '../core/audit.ts';
 import { parseSlotName } from '../core/keyset.ts';
 import { parseAgentName, parseOperatorName, parsePolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { requireAdmin } from '../core/operations/admin-read.ts';
-import { hasRole, roleFor } from '../core/operator.ts';
+import { authorize } from '../core/operations/authorize.ts';
+import { lackOfPermission, PERMISSIONS, type Permission, type PermissionHolder } from '../core/permissions.ts';
 import { isUseToken } from '../core/token-form.ts';
 import { ApiError } from '../engine/errors.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import { authenticateCaller, type RouteCall, recordStray } from '../vault/misuse.ts';
 import { authenticateUse } from '../vault/use-leases.ts';
 import type { Vault } from '../vault/vault.ts';
@@ -55,44 +55,52 @@ function toCall(request: FastifyRequest): RouteCall {
   return { requestId, remoteAddr: addressOf(request), method, route: is404 ? null : (routeOptions.url ?? null) };
 }
 
-// The role that a route requires, which is checked before the body is read. SOURCE: docs/decisions.md, "Requests".
+// The permission of a route, which is checked before the body is read. SOURCE: docs/decisions.md, "Requests".
 
 /**
- * Rejects an agent, and an operator without the role, at a route of the administrator before the body is read, and
- * records the denial. WHY operators too, although each operation checks the role: the work of some routes precedes it.
+ * Rejects a caller without the permission of the route before the body is read, and records the denial. WHY although
+ * each operation checks it: the work of some routes precedes their operation.
  */
-export function checkRole(vault: Vault, request: FastifyRequest, done: (error?: Error) => void): void {
+export function checkPermission(vault: Vault, request: FastifyRequest, done: (error?: Error) => void): void {
   const { authentication, id: requestId } = request;
-  const { adminEvent } = request.routeOptions.config;
+  const { permission = null } = request.routeOptions.config;
   if (authentication === null) throw new Error('a guarded route was reached without a caller');
+  const context: Context = { authentication, requestId, remoteAddr: addressOf(request) };
   if (authentication.kind === 'admin' && vault.breakGlass.isDue()) {
-    const recorded = vault.breakGlass.record({ authentication, requestId, remoteAddr: addressOf(request) });
+    const recorded = vault.breakGlass.record(context);
     // WHY in any case: who locks has a reason that does not wait until the storage works again.
-    recorded.then(() => done(), adminEvent === 'service.lock' ? () => done() : done);
+    recorded.then(() => done(), permission === 'service.lock' ? () => done() : done);
     return;
   }
-  if (adminEvent === undefined || authentication.kind === 'admin' || mayBeAllowed(vault, authentication, adminEvent)) {
+  if (permission === null || mayBegin(vault, permission, authentication)) {
     done();
     return;
   }
   const { name } = request.params as Record<string, string>;
-  const context: Context = { authentication, requestId, remoteAddr: addressOf(request) };
-  const resource = resourceOf(adminEvent, name);
-  vault.ledger.submit(requireAdmin(context, adminEvent, resource)).then(() => done(), done);
+  vault.ledger.submit(authorize(context, permission, resourceOf(permission, name))).then(() => done(), done);
 }
 
-/** Whether the operator may have the role, as far as this node knows. The operation decides. */
-function mayBeAllowed({ ledger }: Vault, authentication: Authentication, event: EventType): boolean {
-  if (authentication.kind !== 'operator') return false;
-  const operator = ledger.memory.control.operatorByName(authentication.agentName);
-  // The panic about one agent has an event that needs a lesser role.
-  const needed = roleFor(event === 'service.panic' ? 'agent.panic' : event);
-  return operator !== null && hasRole(operator, needed);
+/** Whether the caller may have the permission, as far as this node knows. The operation decides. */
+function mayBegin({ ledger }: Vault, permission: Permission, authentication: Authentication): boolean {
+  const { agents, forOneAgent } = PERMISSIONS[permission];
+  // The decision about a request that agents may make names its resource, which may be in the body.
+  if (agents) return true;
+  const caller = callerOf(ledger, authentication);
+  if (caller === null) return false;
+  return [permission, forOneAgent].some((each) => each !== undefined && lackOfPermission(each, caller) === null);
+}
+
+/** Null for an operator that this node does not know. */
+function callerOf({ memory }: Ledger, authentication: Authentication): PermissionHolder | null {
+  if (authentication.kind === 'session') return { kind: 'agent' };
+  if (authentication.kind !== 'operator') return authentication;
+  const operator = memory.control.operatorByName(authentication.agentName);
+  return operator === null ? null : { kind: 'operator', operator };
 }
 
 /** The resource as the operation names it; `*` if the path has no name or an invalid one. */
-function resourceOf(event: EventType, name: string | undefined): string {
-  const [kind] = event.split('.');
+function resourceOf(permission: Permission, name: string | undefined): string {
+  const [kind] = permission.split('.');
   if (name === undefined) return '*';
   try {
     if (kind === 'key') return `key:slot:${parseSlotName(name)}`;

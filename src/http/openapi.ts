@@ -9,6 +9,7 @@ import * as requests from '../api/requests.ts';
 import { componentsOf } from '../api/resource-schemas.ts';
 import * as responses from '../api/responses.ts';
 import * as signIn from '../api/sign-in.ts';
+import { PERMISSIONS } from '../core/permissions.ts';
 import { readVersion } from '../platform/version.ts';
 import { Policy } from '../vault/policies/policy.ts';
 import type { Route, RouteGroup } from './route.ts';
@@ -93,11 +94,12 @@ function parametersOf(row: Route): Json[] {
 }
 
 function operationOf(row: Route, tag: string): Json {
-  const who = {
-    public: 'All clients.',
-    authenticated: 'Agents and the administrator.',
-    admin: 'The administrator.',
-  }[row.who];
+  const who =
+    row.permission === null
+      ? 'All clients.'
+      : PERMISSIONS[row.permission].agents
+        ? 'Agents and the administrator.'
+        : 'The administrator.';
   const aliases = row.aliases.map((path) => ` Also served at \`${path}\`.`).join('');
   const hasBody = row.body !== null && Object.keys(row.body.properties).length > 0;
   return {
@@ -115,7 +117,7 @@ function operationOf(row: Route, tag: string): Json {
         }
       : {}),
     responses: responsesOf(row),
-    security: row.who === 'public' ? [] : [{ bearer: [] }],
+    security: row.permission === null ? [] : [{ bearer: [] }],
   };
 }
 

@@ -34,13 +34,12 @@ export function addRoutes(app: FastifyInstance, parts: Parts): void {
         url: toPattern(path),
         config: {
           measures: parts.measures.of(row.method, row.path),
-          isPublic: row.who === 'public',
+          permission: row.permission,
           takesSession: row.takesSession,
           isAlwaysServed: row.isAlwaysServed,
           showsLog: row.showsLog,
-          ...(row.who === 'admin' ? { adminEvent: row.adminEvent } : {}),
         },
-        ...(row.who === 'public' ? { bodyLimit: MAX_PUBLIC_BODY_BYTES } : {}),
+        ...(row.permission === null ? { bodyLimit: MAX_PUBLIC_BODY_BYTES } : {}),
         preValidation: toPreparation(row),
         handler: (request, reply) => handle(parts, row, request, reply),
       });
@@ -95,7 +94,7 @@ async function handle(
 ): Promise<FastifyReply> {
   const requestId = request.id;
   const remoteAddr = addressOf(request);
-  if (row.who === 'public') {
+  if (row.permission === null) {
     checkSchemas(row, request);
     const origin = { requestId, remoteAddr };
     const call = toCall(vault, request, reply, origin, publicNames);

@@ -3,9 +3,9 @@ import type { Readable } from 'node:stream';
 import type { Static, TObject, TSchema } from 'typebox';
 import { Nothing } from '../api/requests.ts';
 import type { ServiceStatus } from '../api/types.ts';
-import type { EventType } from '../core/audit.ts';
 import type { TokenHash } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
+import type { Permission } from '../core/permissions.ts';
 import type { Vault } from '../vault/vault.ts';
 import type { BrowserPage } from './browser-session.ts';
 import { IDEMPOTENCY_HEADER, IF_MATCH_HEADER, type Represent } from './request-headers.ts';
@@ -123,15 +123,13 @@ interface RouteHead {
 
 export type Route = RouteHead &
   (
-    | { readonly who: 'public'; handle(call: PublicCall<unknown, unknown>): Promise<Reply> }
-    | { readonly who: 'authenticated'; handle(call: Call<unknown, unknown>): Promise<Reply> }
-    | {
-        readonly who: 'admin';
-        /** The event of the entry for a rejected agent: that of the operation. */
-        readonly adminEvent: EventType;
-        handle(call: Call<unknown, unknown>): Promise<Reply>;
-      }
+    | { readonly permission: null; handle(call: PublicCall<unknown, unknown>): Promise<Reply> }
+    /** That of the operation that the route submits or reads. */
+    | { readonly permission: Permission; handle(call: Call<unknown, unknown>): Promise<Reply> }
   );
+
+type GuardedRoute = Extract<Route, { permission: Permission }>;
+type PublicRoute = Extract<Route, { permission: null }>;
 
 interface RouteSpec<Q extends TObject, B extends TObject | null>
   extends Pick<RouteHead, 'id' | 'method' | 'path' | 'summary'>,
@@ -144,27 +142,19 @@ type Handler<C> = { handle(call: C): Promise<Reply> };
 type QueryOf<Q extends TObject> = Static<Q>;
 type BodyOf<B extends TObject | null> = B extends TObject ? Static<B> : undefined;
 
-/** A row for agents, operators and the administrator. The handler's types follow from the schemas. */
+/** A row for callers with the permission. The handler's types follow from the schemas. */
 export function route<Q extends TObject, B extends TObject | null = null>(
-  row: RouteSpec<Q, B> & Handler<Call<QueryOf<Q>, BodyOf<B>>>,
+  row: RouteSpec<Q, B> & Pick<GuardedRoute, 'permission'> & Handler<Call<QueryOf<Q>, BodyOf<B>>>,
 ): Route {
   // The values were validated by the schemas that give them their types.
-  const handle = row.handle as Extract<Route, { who: 'authenticated' }>['handle'];
-  return { ...headOf(row), who: 'authenticated', handle };
-}
-
-/** A row for operators and the administrator. */
-export function adminRoute<Q extends TObject, B extends TObject | null = null>(
-  row: RouteSpec<Q, B> & { readonly adminEvent: EventType } & Handler<Call<QueryOf<Q>, BodyOf<B>>>,
-): Route {
-  const handle = row.handle as Extract<Route, { who: 'admin' }>['handle'];
-  return { ...headOf(row), who: 'admin', adminEvent: row.adminEvent, handle };
+  const handle = row.handle as GuardedRoute['handle'];
+  return { ...headOf(row), permission: row.permission, handle };
 }
 
 export function publicRoute<Q extends TObject, B extends TObject | null = null>(
   row: RouteSpec<Q, B> & Handler<PublicCall<QueryOf<Q>, BodyOf<B>>>,
 ): Route {
-  return { ...headOf(row), who: 'public', handle: row.handle as Extract<Route, { who: 'public' }>['handle'] };
+  return { ...headOf(row), permission: null, handle: row.handle as PublicRoute['handle'] };
 }
 
 function headOf<Q extends TObject, B extends TObject | null>(row: RouteSpec<Q, B>): RouteHead {

@@ -101,6 +101,10 @@ export class Ledger {
     });
   }
 
+  read<R>(operation: Operation<R>): Promise<R> {
+    return this.submit(operation);
+  }
+
   /**
    * As `submit`, for an operation without a waiting caller: it joins the batch of the next one, or starts one soon.
    * WHY: alone it would cost a sync, for which the next operation would have to wait.

@@ -5,8 +5,8 @@
 import type { Secret } from '../core/credential.ts';
 import type { KeySlot } from '../core/keyset.ts';
 import type { Context } from '../core/operation.ts';
-import { acceptRollback } from '../core/operations/admin-read.ts';
 import { lockVault } from '../core/operations/keys.ts';
+import { acceptRollback } from '../core/operations/lifecycle.ts';
 import { decodeStrictBase64 } from '../crypto/primitives.ts';
 import { combineShares, isShareOf, parseShare, type Share } from '../crypto/shares.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';

@@ -59,7 +59,7 @@ export async function rotateAgent(
   const rotate = (publicKey: PublicKey) => ledger.submit(rotateAgentKey(context, name, { publicKey, graceSeconds }));
   if (given !== null) return rotate(parsePublicKey(given));
   // ORDER: a caller that will be rejected leaves no file, and an unknown agent has no directory.
-  const { id } = await ledger.submit(findAgentToRotate(context, name));
+  const { id } = await ledger.read(findAgentToRotate(context, name));
   const { publicKey, privateKeyPem } = await generateAgentKeys();
   await agentKeys.abort(id, name);
   await agentKeys.stage(id, name, privateKeyPem);

@@ -40,7 +40,7 @@ export async function listApprovals(
   signal: AbortSignal,
 ): Promise<Listing<Approval> & { now: number }> {
   const { store, keys, ledger, scanTurns } = vault;
-  const { agent, now } = await ledger.submit(list(context));
+  const { agent, now } = await ledger.read(list(context));
   // An id has one name, so that no index is needed for both.
   if (agent !== null && filter.agentName !== null && filter.agentName !== agent.name) {
     return { ...sliceListing<Approval>([], page), now };
@@ -68,7 +68,7 @@ export interface ReadApproval {
 /** Reads an approval with its request, which is null for a retrieval or if it cannot be decrypted. @throws NOT_FOUND */
 export async function readApproval(vault: Vault, context: Context, id: ApprovalId): Promise<ReadApproval> {
   const { store, keys, ledger } = vault;
-  const { approval, now } = await ledger.submit(read(context, await findPlace(vault, id)));
+  const { approval, now } = await ledger.read(read(context, await findPlace(vault, id)));
   const sealed = approval.action === 'use' ? await store.run(readApprovalRequest(id)) : null;
   const text = sealed === null ? null : decryptApprovalRequest(keys.row, id, sealed);
   return { approval, request: text === null ? null : (JSON.parse(text) as ShownCall), now };

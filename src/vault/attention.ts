@@ -1,7 +1,7 @@
 /** What an operator should look at: repeated denials, leases that end soon, and credentials that nobody has used. */
 import { type ActorName, actorResource } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { readOverview } from '../core/operations/admin-read.ts';
+import { authorize } from '../core/operations/authorize.ts';
 import { SingleFlight } from '../ledger/single-flight.ts';
 import {
   countDenials,
@@ -46,7 +46,7 @@ export async function readAttention(
   context: Context,
   signal: AbortSignal,
 ): Promise<readonly Advisory[]> {
-  await ledger.submit(readOverview(context));
+  await ledger.read(authorize(context, 'service.read'));
   return advisories.read(signal);
 }
 

@@ -4,7 +4,7 @@
  */
 import type { AuditEntry } from '../core/audit.ts';
 import type { Context } from '../core/operation.ts';
-import { exportAudit, listAudit, verifyAudit } from '../core/operations/admin-read.ts';
+import { authorize } from '../core/operations/authorize.ts';
 import { countEntries, findSeqAt, readHead, listEntries as readMatches } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import type { AuditFilter, CountStep, EntryRange } from '../store/queries.ts';
@@ -34,7 +34,7 @@ export async function listEntries(
   page: PageRequest,
   signal: AbortSignal,
 ): Promise<Listing<AuditEntry>> {
-  await ledger.submit(listAudit(context));
+  await ledger.read(authorize(context, 'audit.list'));
   const range = await findRange(store, query);
   if (range === null) return sliceListing([], page);
   const { agentName, resource, action, eventType, result } = query;
@@ -75,7 +75,7 @@ export async function exportEntries(
   vault: Vault,
   context: Context,
 ): Promise<{ head: Head | null; rows: AsyncIterable<readonly AuditEntry[]> }> {
-  await vault.ledger.submit(exportAudit(context));
+  await vault.ledger.read(authorize(context, 'audit.export'));
   const { head, last } = await vault.store.run(readHead());
   return { head, rows: scanEntries(vault.store, last?.seq ?? 0, STEP_ROWS) };
 }
@@ -94,12 +94,12 @@ export async function authorizeVerification(
   vault: Vault,
   context: Context,
 ): Promise<(signal: AbortSignal) => Promise<VerificationResult>> {
-  await vault.ledger.submit(verifyAudit(context));
+  await vault.ledger.read(authorize(context, 'audit.verify'));
   return (signal) => vault.verifier.verify(signal);
 }
 
 /** The status of the verification that runs for any caller; null if none runs. @throws as `authorizeVerification` */
 export async function readProgress(vault: Vault, context: Context): Promise<VerificationStatus | null> {
-  await vault.ledger.submit(verifyAudit(context));
+  await vault.ledger.read(authorize(context, 'audit.verify'));
   return vault.verifier.status;
 }

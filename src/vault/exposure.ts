@@ -50,7 +50,7 @@ export async function exposureOf(
   path: CredentialPath,
   signal: AbortSignal,
 ): Promise<VersionExposure[]> {
-  const { now, exists } = await ledger.submit(readExposure(context, path, path));
+  const { now, exists } = await ledger.read(readExposure(context, path, path));
   const read = () => readExposures(store, { path, agentName: null }, now, signal);
   const versions = await scanTurns.readerOf(context, signal).inTurn(read);
   if (versions.length === 0 && !exists) throw new ApiError('NOT_FOUND', 'The credential does not exist.');
@@ -64,7 +64,7 @@ export async function exposureBy(
   agentName: ActorName,
   signal: AbortSignal,
 ): Promise<VersionExposure[]> {
-  const { now } = await ledger.submit(readExposure(context, null, actorResource(agentName)));
+  const { now } = await ledger.read(readExposure(context, null, actorResource(agentName)));
   const read = () => readExposures(store, { path: null, agentName }, now, signal);
   return scanTurns.readerOf(context, signal).inTurn(read);
 }

@@ -42,7 +42,7 @@ export async function addSlot(vault: Vault, context: Context, request: NewSlot):
   const { ledger, keys, clock, slotSecrets } = vault;
   const { name, kind } = request;
   // ORDER: a caller that will be rejected causes no call to another service.
-  const slots = await ledger.submit(listKeySlots(context));
+  const slots = await ledger.read(listKeySlots(context));
   const { publicKey, parameters } = isAttended(kind)
     ? attendedSlot(request, slots)
     : await slotSecrets.create(kind, request.key, keys.vaultId).then(({ secret, parameters }) => ({
@@ -83,7 +83,7 @@ export async function testSlot(
   name: SlotName,
   publicKey: string | null,
 ): Promise<{ readonly opens: boolean; readonly problem: string | null }> {
-  const slots = await vault.ledger.submit(listKeySlots(context));
+  const slots = await vault.ledger.read(listKeySlots(context));
   const slot = slots.find((each) => each.name === name);
   const problem = slot === undefined ? 'no key slot has this name' : await findProblem(vault, slot, publicKey);
   return { opens: await vault.ledger.submit(testKeySlot(context, name, problem)), problem };

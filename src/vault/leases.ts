@@ -24,7 +24,7 @@ export async function listLeases(
   page: PageRequest | null,
   signal: AbortSignal,
 ): Promise<Listing<Lease> & { now: number }> {
-  const { agentId, now } = await vault.ledger.submit(list(context));
+  const { agentId, now } = await vault.ledger.read(list(context));
   const own = ownName(context);
   // The store finds leases by agent name; the id excludes those of an earlier agent with that name.
   if (own !== null && filter.agentName !== null && filter.agentName !== own) return { ...sliceListing([], page), now };

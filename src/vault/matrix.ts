@@ -2,7 +2,7 @@
 
 import type { AgentName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { readMatrix as authorize } from '../core/operations/admin-read.ts';
+import { authorize } from '../core/operations/authorize.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { ALL_PATHS, type Pattern, toRanges } from '../core/pattern.ts';
 import { countCredentials, listCredentials } from '../store/credential-lists.ts';
@@ -48,7 +48,7 @@ export async function readMatrix(
   request: MatrixRequest,
   signal: AbortSignal,
 ): Promise<AccessMatrix> {
-  await vault.ledger.submit(authorize(context));
+  await vault.ledger.read(authorize(context, 'policy.matrix'));
   const { memory } = vault.ledger;
   const all = memory.control.agents().filter(({ name }) => name.startsWith(request.agentPrefix));
   const page = all.slice(request.agents.offset, request.agents.offset + request.agents.limit);

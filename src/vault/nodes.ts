@@ -4,7 +4,7 @@
  */
 import type { MinuteCounts } from '../core/measures.ts';
 import type { Context } from '../core/operation.ts';
-import { readOverview } from '../core/operations/admin-read.ts';
+import { authorize } from '../core/operations/authorize.ts';
 import { readConnectedPrograms } from '../store/credential-levels.ts';
 import type { Vault, VaultNode } from './vault.ts';
 
@@ -23,7 +23,7 @@ export function connectionName({ name, version, startedAt }: VaultNode): string 
 
 /** This node first, then the others by name. */
 export async function listNodes(vault: Vault, context: Context): Promise<SeenNode[]> {
-  await vault.ledger.submit(readOverview(context));
+  await vault.ledger.read(authorize(context, 'service.read'));
   const { node, store, clock, ledger } = vault;
   const seenAt = clock.now();
   const newestSeq = ledger.memory.lastSeenEntry?.seq ?? 0;
@@ -39,7 +39,7 @@ export async function listNodes(vault: Vault, context: Context): Promise<SeenNod
 
 /** What this node has decided since its startup, for each minute of the last hour. */
 export async function readActivity(vault: Vault, context: Context): Promise<readonly MinuteCounts[]> {
-  await vault.ledger.submit(readOverview(context));
+  await vault.ledger.read(authorize(context, 'service.read'));
   return vault.ledger.measures.lastHour.read(vault.clock.now());
 }
 

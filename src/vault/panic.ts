@@ -39,7 +39,7 @@ export async function readHeld(
   signal: AbortSignal,
 ): Promise<HeldCounts> {
   const { ledger, store, uses, scanTurns } = vault;
-  const { now, agentId } = await ledger.submit(readHeldNow(context, agentName));
+  const { now, agentId } = await ledger.read(readHeldNow(context, agentName));
   const query = { agentId, agentName, path: null, status: 'active', now } as const;
   const source = {
     count: (beforeSeq: number, atMost: number) => store.run(countLeases(store.dialect, query, beforeSeq, atMost)),

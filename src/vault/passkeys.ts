@@ -100,7 +100,7 @@ export type Registrar =
 async function registrant(vault: Vault, registrar: Registrar): Promise<{ operator: Operator; codeExpiresAt: number }> {
   const { keys, ledger, clock } = vault;
   if (registrar.kind === 'session') {
-    const operator = await ledger.submit(readOwnOperator(registrar.context));
+    const operator = await ledger.read(readOwnOperator(registrar.context));
     return { operator, codeExpiresAt: Number.POSITIVE_INFINITY };
   }
   const code = decodeEnrolment(keys.challenge, registrar.code);

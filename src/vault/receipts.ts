@@ -1,7 +1,7 @@
 /** Hands out the newest checkpoint, and proofs against it. SOURCE: docs/audit.md. */
 
 import type { Context } from '../core/operation.ts';
-import { readAuditCheckpoint, readAuditProof } from '../core/operations/admin-read.ts';
+import { authorize } from '../core/operations/authorize.ts';
 import { formatReceipt } from '../crypto/checkpoint.ts';
 import { encodeHash, isConsistent, rootOfInclusion } from '../crypto/tree.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
@@ -12,7 +12,7 @@ import type { Vault } from './vault.ts';
 
 /** @throws ACCESS_DENIED, UNAUTHENTICATED, SESSION_EXPIRED, INTEGRITY_FAILURE, UNAVAILABLE; so does each of these */
 export async function readCheckpoint(vault: Vault, context: Context): Promise<SignedCheckpoint> {
-  await vault.ledger.submit(readAuditCheckpoint(context));
+  await vault.ledger.read(authorize(context, 'audit.checkpoint'));
   return intact(() => vault.checkpoints.covering(0));
 }
 
@@ -28,7 +28,7 @@ export interface ProvenEntry {
 
 /** @throws NOT_FOUND if the log has no such entry */
 export async function proveEntry(vault: Vault, context: Context, seq: number): Promise<ProvenEntry> {
-  await vault.ledger.submit(readAuditProof(context));
+  await vault.ledger.read(authorize(context, 'audit.proof'));
   const [entry] = await vault.store.run(readEntries(seq, seq, 1));
   if (entry === undefined) throw new ApiError('NOT_FOUND', 'The log has no such entry.');
   const { hmac } = entry;
@@ -57,7 +57,7 @@ export async function proveConsistency(
   from: number,
   to: number | null,
 ): Promise<ProvenConsistency> {
-  await vault.ledger.submit(readAuditProof(context));
+  await vault.ledger.read(authorize(context, 'audit.proof'));
   return intact(async () => {
     const newest = await vault.checkpoints.covering(to ?? from);
     const size = to ?? newest.size;

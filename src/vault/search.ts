@@ -1,7 +1,7 @@
 /** Searches the names of credentials, agents, policies and operators. */
 
 import type { Context } from '../core/operation.ts';
-import { readOverview } from '../core/operations/admin-read.ts';
+import { authorize } from '../core/operations/authorize.ts';
 import { listCredentials, searchCredentials as searchStoredPaths } from '../store/credential-lists.ts';
 import type { Store } from '../store/port.ts';
 import { FIRST_CREDENTIAL } from '../store/queries.ts';
@@ -34,7 +34,7 @@ export async function search(
   limit: number,
   signal: AbortSignal,
 ): Promise<FoundNames> {
-  await vault.ledger.submit(readOverview(context));
+  await vault.ledger.read(authorize(context, 'service.read'));
   const wanted = text.toLowerCase();
   const named = searchNames(vault, wanted);
   const reader = vault.scanTurns.readerOf(context, signal);

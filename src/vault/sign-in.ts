@@ -70,7 +70,7 @@ export async function issueHandoff(
   token: string,
   isBrowser: boolean,
 ): Promise<{ readonly code: string; readonly expiresAt: number }> {
-  const { agentName } = await ledger.submit(readHandoffSession(context, isBrowser));
+  const { agentName } = await ledger.read(readHandoffSession(context, isBrowser));
   const now = clock.now();
   await budgets.sessions.charge(agentName, 1, now, async () => undefined);
   const id = encodeChallengeId(keys.challenge, now, false);

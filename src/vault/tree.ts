@@ -1,7 +1,7 @@
 /** One level of the tree of credential paths, in pages. */
 
 import type { Context } from '../core/operation.ts';
-import { readTree as authorize } from '../core/operations/admin-read.ts';
+import { authorize } from '../core/operations/authorize.ts';
 import { type CredentialPath, parsePath } from '../core/path.ts';
 import { invalidRequest } from '../engine/errors.ts';
 import { type LevelQuery, type LevelStep, readLevel } from '../store/credential-levels.ts';
@@ -46,7 +46,7 @@ export async function readTree(
   const { prefix, limit, after } = request;
   const base = prefix === null ? '' : `${prefix}/`;
   const start = after === null ? base : startAfter(base, after);
-  await vault.ledger.submit(authorize(context));
+  await vault.ledger.read(authorize(context, 'credential.tree'));
   // '0' follows '/', and DEL every character of a path.
   const query = { base, end: prefix === null ? '\u007f' : `${prefix}0` };
   const readEntries = () => collectEntries(vault.store, { query, start, limit, maxCounted, signal });

@@ -204,7 +204,9 @@ test('every route in the table is called, and every response is returned', async
   const called = new Set(between.seen.map(({ method, path }) => rowOf(method, path)));
   // A row of other content without a caller's token is for programs that have no client yet, and probes for monitoring.
   const isProbe = (id: string): boolean => id === 'readLiveness' || id === 'readReadiness';
-  const forClients = ROUTES.filter(({ id, who, content }) => !isProbe(id) && (who !== 'public' || content === null));
+  const forClients = ROUTES.filter(
+    ({ id, permission, content }) => !isProbe(id) && (permission !== null || content === null),
+  );
   const uncalled = forClients.map(({ method, path }) => `${method} ${path}`).filter((row) => !called.has(row));
   assert.deepEqual(uncalled, []);
 });

@@ -5,7 +5,7 @@ import { type Context, type Operation, operation, succeeded } from '../../src/co
 
 const spec = (requestId: string) => {
   const context: Context = { authentication: { kind: 'admin' }, requestId, remoteAddr: null };
-  return { context, event: 'credential.store', resource: 'prod/key', requiredRole: 'admin' } as const;
+  return { context, permission: 'credential.store', resource: 'prod/key' } as const;
 };
 
 export function intent(requestId: string): Operation<EntryId> {

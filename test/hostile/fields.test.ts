@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { eventOf, PERMISSIONS } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
@@ -254,13 +255,15 @@ test('an unknown query parameter is 400, and its name is not repeated', () =>
 
 test('without a token every such request is 401 and unrecorded', () =>
   fixture.assertUnchangedBy(async () => {
-    for (const route of ROUTES.filter(({ who }) => who !== 'public')) {
+    for (const route of ROUTES.filter(({ permission }) => permission !== null)) {
       const body = route.method === 'GET' ? undefined : { extra: 1 };
       assertRejected(await anonymous.call(route.method, `${targetOf(route)}?extra=1`, body), 'UNAUTHENTICATED');
     }
   }));
 
-const adminRoutes = ROUTES.flatMap((route) => (route.who === 'admin' ? [route] : []));
+const adminRoutes = ROUTES.flatMap((route) =>
+  route.permission === null || PERMISSIONS[route.permission].agents ? [] : [route],
+);
 test('an agent’s malformed request to an administrator route is 403 before it is validated', () =>
   fixture.assertUnchangedBy(
     async () => {
@@ -269,7 +272,7 @@ test('an agent’s malformed request to an administrator route is 403 before it 
         assertRejected(await fixture.agent.call(route.method, `${targetOf(route)}?extra=1`, body), 'ACCESS_DENIED');
       }
     },
-    adminRoutes.map((route) => `${route.adminEvent} denied`),
+    adminRoutes.map(({ permission }) => `${eventOf(permission)} denied`),
   ));
 
 test('max_ttl must be a finite number in any notation', () =>

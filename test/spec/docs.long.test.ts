@@ -8,6 +8,7 @@ import { test } from 'node:test';
 import type { TSchema } from 'typebox';
 import { ERROR_STATUS } from '../../src/api/errors.ts';
 import { EVENT_TYPES, RESULTS } from '../../src/core/audit.ts';
+import { PERMISSIONS } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { ACTIONS } from '../../src/vault/policies/policy.ts';
@@ -65,11 +66,11 @@ test('every route has a heading and every heading a route, except those of the c
   assert.deepEqual(rows.map(([, route]) => route).sort(), namesOf(ROUTES.filter(isOfConsole)));
 });
 
-const WHO = {
-  public: 'Who: everybody',
-  authenticated: 'Who: agents and the administrator',
-  admin: 'Who: the administrator',
-};
+const isForAgents = ({ permission }: Route): boolean => permission !== null && PERMISSIONS[permission].agents;
+function callersOf(row: Route): string {
+  if (row.permission === null) return 'everybody';
+  return isForAgents(row) ? 'agents and the administrator' : 'the administrator';
+}
 
 for (const row of DOCUMENTED) {
   const name = `${row.method} ${row.path}`;
@@ -85,9 +86,9 @@ for (const row of DOCUMENTED) {
       fields.filter((field) => !words.has(field)),
       [],
     );
-    assert.match(section, new RegExp(`^- ${WHO[row.who]}[.;]`, 'm'));
+    assert.match(section, new RegExp(`^- Who: ${callersOf(row)}[.;]`, 'm'));
     assert.match(section, new RegExp(`Response[,:] ${row.status}\\b`));
-    if (row.who === 'admin') assert.equal(words.has('ACCESS_DENIED'), true);
+    if (row.permission !== null && !isForAgents(row)) assert.equal(words.has('ACCESS_DENIED'), true);
     assert.equal(
       blocks.some(({ heading, language }) => heading === name && language === 'sh'),
       true,

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { PERMISSIONS } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { type Client, logIn, readAgentKey, type TestResponse } from '../kit/client.ts';
@@ -76,7 +77,7 @@ test('every POST that changes something for an authenticated caller accepts the 
     .map(({ name }) => name.replace('post', 'POST'));
   assert.deepEqual(honouring.sort(), Object.keys(ASKED).sort());
   const changing = ROUTES.filter(
-    ({ method, who, path }) => method === 'POST' && who !== 'public' && !NOT_KEPT.test(path),
+    ({ method, permission, path }) => method === 'POST' && permission !== null && !NOT_KEPT.test(path),
   );
   assert.deepEqual(changing.map(({ method, path }) => `${method} ${path}`).sort(), Object.keys(ASKED).sort());
 });
@@ -85,7 +86,7 @@ for (const [route, ask] of Object.entries(ASKED)) {
   const row = ROUTES.find(({ method, path }) => `${method} ${path}` === route) as Route;
   const callers: readonly (readonly [who: string, as: Client])[] = [
     ['the administrator', admin],
-    ...(row.who === 'authenticated' ? [['an agent', agent] as const] : []),
+    ...(row.permission !== null && PERMISSIONS[row.permission].agents ? [['an agent', agent] as const] : []),
   ];
   for (const [who, as] of callers) {
     test(`${route}: a repeat by ${who} returns the same response, changes nothing and is not recorded`, async () => {

@@ -1,5 +1,5 @@
-// Authorization: every route × every kind of caller. A route without a row fails: deny by default. Each response
-// conforms to the OpenAPI document, including every key.
+// Authorization: every route × every kind of caller, by the permission table and what the decision adds to it. Each
+// response conforms to the OpenAPI document, including every key.
 // SOURCE: docs/decisions.md, "Agents and sessions" and "The audit log".
 
 import assert from 'node:assert/strict';
@@ -7,12 +7,20 @@ import { sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import type { Role } from '../../src/core/operator.ts';
+import {
+  eventOf,
+  lackOfPermission,
+  PERMISSIONS,
+  type Permission,
+  type PermissionHolder,
+} from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
 import { startUpstream } from '../broker/upstream.ts';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
 import { askToRetrieve, demandApproval } from '../kit/held.ts';
-import { addOperator, newOperatorKey } from '../kit/operators.ts';
+import { addOperator, newOperatorKey, type TestOperator } from '../kit/operators.ts';
 import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { addWithPasskey, toLocalhost } from '../kit/sign-in.ts';
@@ -33,15 +41,23 @@ await service.agent('without');
 const { token: tokenOfWith } = await service.agent('with', { 'matrix/*': ALL });
 await service.agent('another', { 'other/*': ALL });
 
-/** The name of each operator is its only role. */
-const ROLES = ['viewer', 'approver', 'editor', 'boss'] as const;
-const operators = {
-  viewer: await addOperator(service, 'viewer', ['viewer']),
-  approver: await addOperator(service, 'approver', ['approver']),
-  editor: await addOperator(service, 'editor', ['editor'], { 'matrix/*': ALL }),
-  // The name admin is reserved.
-  boss: await addOperator(service, 'boss', ['admin']),
-};
+/** An operator of each role, which is its only one. */
+const OPERATORS: ReadonlyMap<string, TestOperator & { readonly role: Role }> = new Map(
+  await Promise.all(
+    (
+      [
+        ['viewer', 'viewer'],
+        ['approver', 'approver'],
+        ['editor', 'editor'],
+        // The name admin is reserved.
+        ['boss', 'admin'],
+      ] as const
+    ).map(async ([name, role]) => {
+      const grants = role === 'editor' ? { 'matrix/*': ALL } : {};
+      return [`operator:${name}`, { role, ...(await addOperator(service, name, [role], grants)) }] as const;
+    }),
+  ),
+);
 
 await demandApproval(service, 'with', ['asked/*'], { timeout: 86_400 });
 
@@ -54,15 +70,9 @@ const CALLERS: Readonly<Record<string, () => Promise<Client>>> = {
   another: () => enter('another'),
   admin: async () => createClient(address, service.adminToken),
   ...Object.fromEntries(
-    ROLES.map((role) => [`operator:${role}`, async () => createClient(address, await operators[role].enter())]),
+    Array.from(OPERATORS, ([name, { enter }]) => [name, async () => createClient(address, await enter())]),
   ),
 };
-
-/** The callers that differ at a route: agents are one at a route that only operators may call. */
-function callersFor(who: Route['who'], isPublic: boolean): readonly string[] {
-  if (isPublic) return ['nobody', 'admin'];
-  return Object.keys(CALLERS).filter((caller) => who !== 'admin' || (caller !== 'without' && caller !== 'another'));
-}
 
 const clients = new Map<string, Promise<Client>>();
 /** The caller with its session, which stays for the calls of a route. */
@@ -128,14 +138,32 @@ interface Setup {
   readonly parameter?: () => Promise<string>;
   readonly body?: () => Promise<unknown>;
   readonly query?: string;
-  /** Whether a public route authenticates a token that it gets. */
-  readonly takesSession?: boolean;
+  /** The statuses that differ from those of the table, by caller: agents need policies, and see only what is theirs. */
+  readonly statuses?: Readonly<Record<string, number>>;
+  /** The permission that a route without one checks for a caller with a token. */
+  readonly optional?: Permission;
   /** Whether the call ends the caller's session. */
   readonly endsSession?: boolean;
   readonly after?: () => Promise<unknown>;
 }
 
+/** Lists have only what is the agent's. */
+const FOR_EVERY_AGENT = { without: 200, another: 200 };
+/** The agent `with` has the object of the path. */
+const OF_ANOTHER = { without: 404, another: 404 };
+const OF_NO_APPROVER = { 'operator:viewer': 403, 'operator:editor': 403 };
+const INVALID = { everybody: 400 };
+
 const SETUP: Readonly<Record<string, Setup>> = {
+  'POST /api/v1/auth/handoff': { statuses: { admin: 403 } },
+  'GET /api/v1/unlock': { statuses: INVALID },
+  'POST /api/v1/auth/oidc/options': { statuses: { everybody: 404 } },
+  'POST /auth/session/renew': { statuses: { with: 403, admin: 403 } },
+  'GET /auth/session': { statuses: { ...FOR_EVERY_AGENT, admin: 404 } },
+  'GET /api/v1/services': { statuses: FOR_EVERY_AGENT },
+  'GET /api/v1/leases': { statuses: FOR_EVERY_AGENT },
+  'GET /api/v1/approvals': { statuses: FOR_EVERY_AGENT },
+  'GET /api/v1/credentials': { statuses: FOR_EVERY_AGENT },
   'GET /api/v1/credentials/{path}': { parameter: storeFresh },
   'POST /api/v1/credentials': { body: async () => ({ path: `matrix/${fresh()}`, value: 'v' }) },
   'DELETE /api/v1/credentials/{path}': { parameter: storeFresh },
@@ -169,22 +197,24 @@ const SETUP: Readonly<Record<string, Setup>> = {
   'DELETE /api/v1/operators/{name}': { parameter: makeOperator },
   'POST /api/v1/operators/{name}/enrolment': { parameter: makeOperator },
   'DELETE /api/v1/operators/{name}/passkeys/{id}': {
+    statuses: { 'operator:viewer': 403, 'operator:approver': 403, 'operator:editor': 403 },
     parameter: async () => {
       const name = fresh();
       return `${name}/passkeys/${(await addWithPasskey(service, name)).id}`;
     },
   },
-  'POST /api/v1/auth/passkey/verify': { body: async () => ({}) },
-  'POST /api/v1/auth/passkey/register': { body: async () => ({}), takesSession: true },
-  'POST /api/v1/auth/oidc/verify': { body: async () => ({}) },
-  'POST /api/v1/auth/handoff/redeem': { body: async () => ({}) },
-  'GET /api/v1/approvals/{approval_id}': { parameter: askAsWith },
+  'POST /api/v1/auth/passkey/verify': { body: async () => ({}), statuses: INVALID },
+  'POST /api/v1/auth/passkey/register': { body: async () => ({}), statuses: INVALID },
+  'POST /api/v1/auth/passkey/register-options': { optional: 'operator.passkey_add', statuses: { admin: 403 } },
+  'POST /api/v1/auth/oidc/verify': { body: async () => ({}), statuses: INVALID },
+  'POST /api/v1/auth/handoff/redeem': { body: async () => ({}), statuses: INVALID },
+  'GET /api/v1/approvals/{approval_id}': { parameter: askAsWith, statuses: { ...OF_ANOTHER, ...OF_NO_APPROVER } },
   'POST /api/v1/approvals/{approval_id}/approve': { parameter: askAsWith, body: async () => ({ nonce }) },
   'POST /api/v1/approvals/{approval_id}/deny': {
     parameter: askAsWith,
     body: async () => ({ nonce, reason: 'not today' }),
   },
-  'DELETE /api/v1/approvals/{approval_id}': { parameter: askAsWith },
+  'DELETE /api/v1/approvals/{approval_id}': { parameter: askAsWith, statuses: { ...OF_ANOTHER, ...OF_NO_APPROVER } },
   'POST /api/v1/key/slots': { body: async () => ({ name: fresh(), kind: 'file' }) },
   'DELETE /api/v1/key/slots/{name}': { parameter: makeSlot },
   'POST /api/v1/key/slots/{name}/test': { parameter: makeSlot },
@@ -192,133 +222,63 @@ const SETUP: Readonly<Record<string, Setup>> = {
     // Without effect unless the call has locked the vault.
     after: () => service.anonymous.post('/api/v1/unlock', { secret: rootKey }),
   },
-  'POST /api/v1/unlock': { body: async () => ({ secret: rootKey }) },
-  'DELETE /auth/session': { endsSession: true },
+  'POST /api/v1/unlock': { body: async () => ({ secret: rootKey }), statuses: INVALID },
+  'DELETE /auth/session': { endsSession: true, statuses: { without: 204, another: 204, admin: 404 } },
   'POST /auth/challenge': { body: async () => ({ agent_name: 'with' }) },
   'POST /auth/verify': { body: () => proofOf('with') },
-  'POST /api/v1/leases/use': { body: leasable },
+  'POST /api/v1/leases/use': { body: leasable, statuses: { admin: 403, 'operator:boss': 403 } },
   'POST /api/v1/leases/revoke': { body: async () => ({ agent: 'with' }) },
-  'GET /api/v1/leases/{lease_id}': { parameter: lendToWith },
-  'POST /api/v1/leases/{lease_id}/renew': { parameter: lendToWith },
-  'DELETE /api/v1/leases/{lease_id}': { parameter: lendToWith },
+  'GET /api/v1/leases/{lease_id}': { parameter: lendToWith, statuses: OF_ANOTHER },
+  'POST /api/v1/leases/{lease_id}/renew': {
+    parameter: lendToWith,
+    statuses: { ...OF_ANOTHER, 'operator:editor': 403 },
+  },
+  'DELETE /api/v1/leases/{lease_id}': { parameter: lendToWith, statuses: OF_ANOTHER },
   'GET /api/v1/exposure': { query: '?agent=with' },
   'GET /api/v1/exposure/{path}': { parameter: storeFresh },
   'GET /api/v1/panic': { query: '?agent=with' },
-  'POST /api/v1/panic': { body: async () => ({ agent: await makeAgent() }) },
+  'POST /api/v1/panic': { body: async () => ({ agent: await makeAgent() }), statuses: { 'operator:editor': 200 } },
   'GET /api/v1/audit/entries/{seq}/proof': { parameter: async () => '1' },
   'GET /api/v1/audit/consistency': { query: '?from=1' },
   'GET /api/v1/search': { query: '?q=matrix' },
 };
 
-/**
- * The route; the statuses for an agent without grants, one with grants (or the owner), another agent and the
- * administrator; those for operators with the roles viewer, approver, editor and admin; the event of a recorded denial.
- * A public route that takes no token has one status, for everybody, and no event.
- */
-const MATRIX = `
-GET /api/v1/credentials                        200 200 200 200  200 200 200 200  credential.list
-GET /api/v1/credentials/{path}                 403 200 403 200  403 403 200 200  credential.retrieve
-POST /api/v1/credentials                       403 201 403 201  403 403 201 201  credential.store
-DELETE /api/v1/credentials/{path}              403 204 403 204  403 403 204 204  credential.delete
-PUT /api/v1/targets/{path}                     403 200 403 200  403 403 200 200  target.put
-GET /api/v1/targets/{path}                     403 200 403 200  200 200 200 200  target.read
-DELETE /api/v1/targets/{path}                  403 204 403 204  403 403 204 204  target.delete
-POST /api/v1/use                               403 200 403 200  403 403 403 200  credential.use
-GET /api/v1/policies                           403 403 403 200  200 200 200 200  policy.list
-POST /api/v1/policies                          403 403 403 201  403 403 201 201  policy.create
-POST /api/v1/policies/simulate                 403 200 403 200  200 200 200 200  policy.simulate
-GET /api/v1/policies/{name}                    403 403 403 200  200 200 200 200  policy.read
-PUT /api/v1/policies/{name}                    403 403 403 200  403 403 200 200  policy.replace
-DELETE /api/v1/policies/{name}                 403 403 403 204  403 403 204 204  policy.delete
-GET /api/v1/agents                             403 403 403 200  200 200 200 200  agent.list
-POST /api/v1/agents                            403 403 403 201  403 403 201 201  agent.register
-GET /api/v1/agents/{name}                      403 403 403 200  200 200 200 200  agent.read
-DELETE /api/v1/agents/{name}                   403 403 403 204  403 403 204 204  agent.deregister
-POST /api/v1/agents/{name}/rotate              403 403 403 200  403 403 200 200  agent.rotate
-GET /api/v1/operators                          403 403 403 200  200 200 200 200  operator.list
-POST /api/v1/operators                         403 403 403 201  403 403 403 201  operator.add
-GET /api/v1/operators/{name}                   403 403 403 200  200 200 200 200  operator.read
-PUT /api/v1/operators/{name}                   403 403 403 200  403 403 403 200  operator.replace
-POST /api/v1/operators/{name}/rotate           403 403 403 200  403 403 403 200  operator.rotate
-DELETE /api/v1/operators/{name}                403 403 403 204  403 403 403 204  operator.remove
-POST /api/v1/operators/{name}/enrolment        403 403 403 200  403 403 403 200  operator.invite
-DELETE /api/v1/operators/{name}/passkeys/{id}  403 403 403 204  403 403 403 204  operator.passkey_remove
-GET /api/v1/auth/methods                       200                                 -
-POST /api/v1/auth/browser                      403 403 403 200  200 200 200 200  session.browser
-POST /api/v1/auth/passkey/options              200                                 -
-POST /api/v1/auth/passkey/verify               400                                 -
-POST /api/v1/auth/passkey/register-options     403 403 403 403  200 200 200 200  operator.passkey_add
-POST /api/v1/auth/passkey/register             400 400 400 400  400 400 400 400  -
-POST /api/v1/auth/oidc/options                 404                                 -
-POST /api/v1/auth/oidc/verify                  400                                 -
-POST /api/v1/auth/handoff                      403 403 403 403  200 200 200 200  session.handoff
-POST /api/v1/auth/handoff/redeem               400                                 -
-GET /api/v1/approvals                          200 200 200 200  200 200 200 200  approval.list
-GET /api/v1/approvals/{approval_id}            404 200 404 200  403 200 403 200  approval.read
-POST /api/v1/approvals/{approval_id}/approve   403 403 403 200  403 200 403 200  approval.approve
-POST /api/v1/approvals/{approval_id}/deny      403 403 403 200  403 200 403 200  approval.deny
-DELETE /api/v1/approvals/{approval_id}         404 204 404 204  403 204 403 204  approval.withdraw
-GET /api/v1/key/slots                          403 403 403 200  200 200 200 200  key.slot_list
-POST /api/v1/key/slots                         403 403 403 201  403 403 403 201  key.slot_add
-DELETE /api/v1/key/slots/{name}                403 403 403 204  403 403 403 204  key.slot_remove
-POST /api/v1/key/slots/{name}/test             403 403 403 200  403 403 403 200  key.slot_test
-POST /api/v1/key/rotate                        403 403 403 200  403 403 403 200  key.rotate
-POST /api/v1/lock                              403 403 403 200  403 403 403 200  service.lock
-GET /api/v1/unlock                             400                                 -
-POST /api/v1/unlock                            400                                 -
-POST /auth/challenge                           200                                 -
-POST /auth/verify                              200                                 -
-GET /auth/session                              200 200 200 404  200 200 200 200  session.read
-POST /auth/session/renew                       403 403 403 403  200 200 200 200  session.renew
-DELETE /auth/session                           204 204 204 404  204 204 204 204  session.end
-GET /api/v1/leases                             200 200 200 200  200 200 200 200  lease.list
-POST /api/v1/leases/use                        403 201 403 403  403 403 403 403  lease.use
-POST /api/v1/leases/revoke                     403 200 403 200  403 403 200 200  lease.revoke
-GET /api/v1/leases/{lease_id}                  404 200 404 200  200 200 200 200  lease.read
-POST /api/v1/leases/{lease_id}/renew           404 200 404 200  403 403 403 200  lease.renew
-DELETE /api/v1/leases/{lease_id}               404 204 404 204  403 403 204 204  lease.revoke
-GET /api/v1/exposure                           403 403 403 200  200 200 200 200  exposure.read
-GET /api/v1/exposure/{path}                    403 403 403 200  200 200 200 200  exposure.read
-GET /api/v1/panic                              403 403 403 200  200 200 200 200  exposure.read
-POST /api/v1/panic                             403 403 403 200  403 403 200 200  service.panic
-GET /api/v1/audit                              403 403 403 200  200 200 200 200  audit.list
-GET /api/v1/audit/verify                       403 403 403 200  200 200 200 200  audit.verify
-GET /api/v1/audit/verify/progress              403 403 403 200  200 200 200 200  audit.verify
-GET /api/v1/audit/checkpoint                   403 403 403 200  200 200 200 200  audit.checkpoint
-GET /api/v1/audit/entries/{seq}/proof          403 403 403 200  200 200 200 200  audit.proof
-GET /api/v1/audit/consistency                  403 403 403 200  200 200 200 200  audit.proof
-GET /api/v1/audit/rollback                     403 403 403 200  200 200 200 200  audit.verify
-POST /api/v1/audit/rollback                    403 403 403 200  403 403 403 200  audit.accept_rollback
-GET /api/v1/audit/export                       403 403 403 200  200 200 200 200  audit.export
-GET /api/v1/matrix                             403 403 403 200  200 200 200 200  policy.simulate
-GET /api/v1/tree                               403 403 403 200  200 200 200 200  credential.list
-GET /api/v1/search                             403 403 403 200  200 200 200 200  service.read
-GET /api/v1/attention                          403 403 403 200  200 200 200 200  service.read
-GET /api/v1/activity                           403 403 403 200  200 200 200 200  service.read
-GET /api/v1/nodes                              403 403 403 200  200 200 200 200  service.read
-POST /api/v1/backup                            403 403 403 200  403 403 403 200  service.backup
-GET /api/v1/services                           200 200 200 200  200 200 200 200  target.read
-GET /api/v1/health                             200                                 -
-GET /metrics                                   200                                 -
-GET /livez                                     200                                 -
-GET /readyz                                    200                                 -
-GET /openapi.json                              200                                 -
-`;
-const FIELDS = ['without', 'with', 'another', 'admin', ...ROLES.map((role) => `operator:${role}`)];
-const ROWS = new Map(
-  MATRIX.trim()
-    .split('\n')
-    .map((line) => {
-      const [method = '', path = '', ...cells] = line.split(/ +/);
-      const event = cells.pop() ?? '-';
-      const fields = cells.length === 1 ? ['admin'] : FIELDS;
-      const statuses = new Map(cells.map((cell, at) => [fields[at] ?? assert.fail(line), Number(cell)]));
-      return [`${method} ${path}`, { event, statuses }];
-    }),
-);
+/** The permission that the operation of the route checks; null if every client may call it. */
+function permissionOf({ permission }: Route, { optional }: Setup): Permission | null {
+  return permission ?? optional ?? null;
+}
 
-test('every route has a row in the matrix, and every row a route', () => {
-  assert.deepEqual(ROUTES.map(({ method, path }) => `${method} ${path}`).sort(), [...ROWS.keys()].sort());
+function holderOf(caller: string): PermissionHolder {
+  if (caller === 'admin') return { kind: 'admin' };
+  const operator = OPERATORS.get(caller);
+  return operator === undefined ? { kind: 'agent' } : { kind: 'operator', operator: { roles: [operator.role] } };
+}
+
+function statusFor(caller: string, route: Route, setup: Setup): number {
+  const permission = permissionOf(route, setup);
+  const given = setup.statuses?.[caller] ?? setup.statuses?.['everybody'];
+  if (given !== undefined) return given;
+  if (permission === null) return route.status;
+  if (caller === 'nobody') return 401;
+  const isGranted = lackOfPermission(permission, holderOf(caller)) === null;
+  return isGranted && caller !== 'without' && caller !== 'another' ? route.status : 403;
+}
+
+/** The callers that differ at a route: agents are one at a route that only operators may call. */
+function callersFor(route: Route, setup: Setup): readonly string[] {
+  const permission = permissionOf(route, setup);
+  if (permission === null && !route.takesSession) return ['nobody', 'admin'];
+  const isForAgents = permission === null || PERMISSIONS[permission].agents;
+  return Object.keys(CALLERS).filter((caller) => isForAgents || (caller !== 'without' && caller !== 'another'));
+}
+
+test('every permission is that of a route, except those that the body of a request selects', () => {
+  const ofRoutes = ROUTES.map((route) => permissionOf(route, SETUP[`${route.method} ${route.path}`] ?? {}));
+  const all = Object.entries<object | null>(PERMISSIONS).flatMap(([name, row]) => (row === null ? [] : [name]));
+  const others = all.filter((permission) => !new Set<string | null>(ofRoutes).has(permission));
+  const selected = ['agent.panic', 'key.rotate_audit', 'key.rotate_root'];
+  // Recorded with any request of the administrator's token.
+  assert.deepEqual(others.sort(), [...selected, 'operator.break_glass'].sort());
 });
 
 /** The denials that callers cause, oldest first. Work in the background, such as sealing again, is recorded too. */
@@ -329,38 +289,36 @@ async function denialsOf(act: () => Promise<void>): Promise<string[]> {
     .map(({ event_type, agent_name, result }) => `${event_type} ${agent_name} ${result}`);
 }
 
-for (const { method, path, who } of ROUTES) {
+for (const route of ROUTES) {
+  const { method, path } = route;
   const key = `${method} ${path}`;
-  const row = ROWS.get(key);
-  if (row === undefined) continue;
-  const { query = '', takesSession = false, endsSession = false, ...setup } = SETUP[key] ?? {};
-  const isPublic = row.event === '-';
+  const setup = SETUP[key] ?? {};
+  const permission = permissionOf(route, setup);
   test(`${key}: what each caller gets, and the denials that are recorded`, async () => {
     const expected: string[] = [];
     let parameter: string | null = null;
     const denials = await denialsOf(async () => {
-      for (const caller of callersFor(who, isPublic && !takesSession)) {
-        const admitted: number | undefined =
-          isPublic && !(takesSession && caller !== 'nobody') ? row.statuses.get('admin') : 401;
-        const status: number | undefined = row.statuses.get(caller) ?? admitted;
-        // It is rejected before anything of the request but its route and token is read. An operator's role may depend
-        // on the body.
-        const isUnread = status === 401 || (status === 403 && who === 'admin' && !caller.startsWith('operator:'));
+      for (const caller of callersFor(route, setup)) {
+        const status = statusFor(caller, route, setup);
+        // An agent without the permission of the route is rejected before anything but the route and its token is read.
+        const isAgent = holderOf(caller).kind === 'agent';
+        const isUnread =
+          status === 401 || (isAgent && route.permission !== null && !PERMISSIONS[route.permission].agents);
         // A read and a call that is rejected leave the object of its path for the next caller.
         parameter ??= (await setup.parameter?.()) ?? '';
-        const target = path.replace(/\{\w+\}(?:\/passkeys\/\{id\})?/, parameter) + query;
+        const target = path.replace(/\{\w+\}(?:\/passkeys\/\{id\})?/, parameter) + (setup.query ?? '');
         const body = isUnread ? undefined : await setup.body?.();
         const answer = await (await clientOf(caller)).call(method, target, body);
         if (!isUnread) await setup.after?.();
         if (answer.status < 300 && method !== 'GET') parameter = null;
-        if (endsSession) clients.delete(caller);
+        if (setup.endsSession === true) clients.delete(caller);
         assert.equal(answer.status, status, `${caller}: ${answer.text}`);
         assertConforms(answer, `${method.toLowerCase()} ${path}`);
         if (status === 401) assertRejected(answer, 'UNAUTHENTICATED');
         if (status === 404) assertRejected(answer, 'NOT_FOUND');
-        if (status !== 403) continue;
+        if (status !== 403 || permission === null) continue;
         assertRejected(answer, 'ACCESS_DENIED');
-        expected.push(`${row.event} ${caller} denied`);
+        expected.push(`${eventOf(permission)} ${caller} denied`);
       }
     });
     assert.deepEqual(denials, expected);

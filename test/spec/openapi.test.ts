@@ -88,7 +88,7 @@ test('the document holds exactly the routes of the table and names aliases in de
 
 test('parameters, bodies, statuses and ids are those of the table, with every constraint', () => {
   const plain = (value: unknown): Json => JSON.parse(JSON.stringify(value));
-  for (const { id, method, path, params, query, headers, body, status, failureStatus, who } of ROUTES) {
+  for (const { id, method, path, params, query, headers, body, status, failureStatus, permission } of ROUTES) {
     const name = `${method.toLowerCase()} ${path}`;
     const { operation } = operations.find((one) => one.name === name) ?? assert.fail(path);
     assert.equal(operation.operationId, id);
@@ -101,7 +101,7 @@ test('parameters, bodies, statuses and ids are those of the table, with every co
     const hasFields = body !== null && Object.keys(body.properties).length > 0;
     assert.deepEqual(schema, hasFields ? plain(body) : undefined);
     assertKeys(operation.responses, `${status} ${failureStatus ?? ''} default`.replace('  ', ' '));
-    assert.deepEqual(operation.security, who === 'public' ? [] : [{ bearer: [] }]);
+    assert.deepEqual(operation.security, permission === null ? [] : [{ bearer: [] }]);
     assert.deepEqual(operation.responses.default.content['application/json'].schema, {
       $ref: '#/components/schemas/ErrorBody',
     });

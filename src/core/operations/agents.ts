@@ -1,11 +1,11 @@
 /** Registers, deregisters and reads agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
-import { ApiError } from '../../engine/errors.ts';
 import { agentBeyondReach } from '../../vault/policies/reach.ts';
 import { type Agent, actorName } from '../agent.ts';
 import { putRow, removeRow } from '../change.ts';
 import type { ActorName, AgentId, AgentName, PublicKey } from '../names.ts';
-import { operation, rejected, succeeded } from '../operation.ts';
-import { adminOperation, adminRead } from './admin-read.ts';
+import { type Context, operation, rejected, succeeded } from '../operation.ts';
+
+const NOT_REGISTERED = 'The agent is not registered.';
 
 export interface RegisterRequest {
   /** WHY not an id made by the batch: the file of a generated key is staged under this id before the batch. */
@@ -15,8 +15,8 @@ export interface RegisterRequest {
   readonly publicKey: PublicKey;
 }
 
-export const registerAgent = adminOperation('agent.register', (spec, request: RegisterRequest) =>
-  operation<Agent>({ ...spec, resource: `agent:${request.name}` }, (input) => {
+export const registerAgent = (context: Context, request: RegisterRequest) =>
+  operation<Agent>({ context, permission: 'agent.register', resource: `agent:${request.name}` }, (input) => {
     const { state, moment, entry } = input;
     const beyond = agentBeyondReach(input, request.name);
     if (beyond !== null) return beyond;
@@ -34,17 +34,15 @@ export const registerAgent = adminOperation('agent.register', (spec, request: Re
       registeredBy: [actorName(input.caller)],
     };
     return succeeded(agent, entry('allowed'), [putRow('agent', agent)]);
-  }),
-);
+  });
 
 /** The agent whose key will be replaced: rejects what `rotateAgentKey` would, before a key is made. */
-export const findAgentToRotate = adminOperation('agent.rotate', (spec, name: AgentName) =>
-  operation<Agent>({ ...spec, resource: `agent:${name}` }, (input) => {
+export const findAgentToRotate = (context: Context, name: AgentName) =>
+  operation<Agent>({ context, permission: 'agent.rotate', resource: `agent:${name}` }, (input) => {
     const known = input.state.control.agentByName(name);
-    if (known === null) return rejected('NOT_FOUND', 'The agent is not registered.', input.entry('not_found'));
+    if (known === null) return rejected('NOT_FOUND', NOT_REGISTERED, input.entry('not_found'));
     return agentBeyondReach(input, name) ?? succeeded(known, null);
-  }),
-);
+  });
 
 function withName(names: readonly ActorName[], name: ActorName): readonly ActorName[] {
   return names.includes(name) ? names : [...names, name];
@@ -58,11 +56,11 @@ export interface KeyRotation {
   readonly graceSeconds: number;
 }
 
-export const rotateAgentKey = adminOperation('agent.rotate', (spec, name: AgentName, rotation: KeyRotation) =>
-  operation<Agent>({ ...spec, resource: `agent:${name}` }, (input) => {
+export const rotateAgentKey = (context: Context, name: AgentName, rotation: KeyRotation) =>
+  operation<Agent>({ context, permission: 'agent.rotate', resource: `agent:${name}` }, (input) => {
     const { state, moment, entry } = input;
     const known = state.control.agentByName(name);
-    if (known === null) return rejected('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
+    if (known === null) return rejected('NOT_FOUND', NOT_REGISTERED, entry('not_found'));
     const beyond = agentBeyondReach(input, name);
     if (beyond !== null) return beyond;
     const { publicKey, graceSeconds } = rotation;
@@ -77,18 +75,17 @@ export const rotateAgentKey = adminOperation('agent.rotate', (spec, name: AgentN
     const validSeconds = Math.max(0, Math.ceil(((formerKeyUntil ?? 0) - moment.now) / 1000));
     const reason = `the former key is valid for ${validSeconds} seconds`;
     return succeeded(agent, entry('allowed', { reason }), [putRow('agent', agent)]);
-  }),
-);
+  });
 
 /**
  * Removes the agent's row and revokes its leases in bulk. Its sessions stop working because they name its id. Replies
  * with that id.
  */
-export const deregisterAgent = adminOperation('agent.deregister', (spec, name: AgentName) =>
-  operation<AgentId>({ ...spec, resource: `agent:${name}` }, (input) => {
+export const deregisterAgent = (context: Context, name: AgentName) =>
+  operation<AgentId>({ context, permission: 'agent.deregister', resource: `agent:${name}` }, (input) => {
     const { state, moment, entry } = input;
     const agent = state.control.agentByName(name);
-    if (agent === null) return rejected('NOT_FOUND', 'The agent is not registered.', entry('not_found'));
+    if (agent === null) return rejected('NOT_FOUND', NOT_REGISTERED, entry('not_found'));
     const beyond = agentBeyondReach(input, name);
     if (beyond !== null) return beyond;
     const { id } = agent;
@@ -99,18 +96,16 @@ export const deregisterAgent = adminOperation('agent.deregister', (spec, name: A
         revocation: { agentId: id, credentialId: null, kind: null, revokedAt: moment.now, seq: moment.seq },
       },
     ]);
-  }),
-);
+  });
 
-export const readAgent = adminOperation('agent.read', (spec, name: AgentName) =>
-  adminRead<Agent>(
-    spec,
-    `agent:${name}`,
-    ({ control }) => control.agentByName(name) ?? new ApiError('NOT_FOUND', 'The agent is not registered.'),
-  ),
-);
+export const readAgent = (context: Context, name: AgentName) =>
+  operation<Agent>({ context, permission: 'agent.read', resource: `agent:${name}` }, ({ state }) => {
+    const agent = state.control.agentByName(name);
+    return agent === null ? rejected('NOT_FOUND', NOT_REGISTERED, null) : succeeded(agent, null);
+  });
 
 /** Sorted by name. */
-export const listAgents = adminOperation('agent.list', (spec) =>
-  adminRead<readonly Agent[]>(spec, '*', ({ control }) => control.agents()),
-);
+export const listAgents = (context: Context) =>
+  operation<readonly Agent[]>({ context, permission: 'agent.list', resource: '*' }, ({ state }) =>
+    succeeded(state.control.agents(), null),
+  );

@@ -18,6 +18,7 @@ import { type Change, putRow } from '../change.ts';
 import { type ActorName, isOperatorName, type PrincipalName, SERVICE } from '../names.ts';
 import {
   type Context,
+  forbidden,
   type Operation,
   type OperationInput,
   type Outcome,
@@ -45,9 +46,9 @@ export function answerApproval(
   { isApproved, nonce, reason }: Answer,
   digestOf: DigestOf,
 ): Operation<Approval> {
-  const event: EventType = isApproved ? 'approval.approve' : 'approval.deny';
+  const permission = isApproved ? 'approval.approve' : 'approval.deny';
   const resource = `approval:${place.id}`;
-  return operation<Approval>({ context, event, resource, requiredRole: 'admin', reads: readsOf(place) }, (input) => {
+  return operation<Approval>({ context, permission, resource, reads: readsOf(place) }, (input) => {
     const { caller, state, moment, entry } = input;
     const approval = state.approval(place.id);
     if (approval === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
@@ -118,23 +119,20 @@ function ended({ id }: Approval, status: string, entry: EntryDraft) {
 /** Withdraws a request for the agent that asked, or for an operator, who also ends a grant this way. */
 export function withdrawApproval(context: Context, place: ApprovalPlace): Operation<Approval> {
   const resource = `approval:${place.id}`;
-  return operation<Approval>(
-    { context, event: 'approval.withdraw', resource, requiredRole: 'authenticated', reads: readsOf(place) },
-    (input) => {
-      const { caller, moment, entry } = input;
-      const approval = findVisible(input, place, entry('not_found'));
-      if ('response' in approval) return approval;
-      const status = approvalStatus(approval, moment.now);
-      // Also a grant that is used up or has ended: what it let pass may still run.
-      if (status !== 'pending' && status !== 'approved') {
-        return ended(approval, status, entry('denied', { reason: `it is ${status}` }));
-      }
-      const withdrawn = endApproval(approval, 'withdrawn', actorName(caller), null, moment.now);
-      return succeeded(withdrawn, entry('allowed', { policyName: approval.terms.policyNames[0] ?? null }), [
-        putRow('approval', withdrawn),
-      ]);
-    },
-  );
+  return operation<Approval>({ context, permission: 'approval.withdraw', resource, reads: readsOf(place) }, (input) => {
+    const { caller, moment, entry } = input;
+    const approval = findVisible(input, place, entry('not_found'));
+    if ('response' in approval) return approval;
+    const status = approvalStatus(approval, moment.now);
+    // Also a grant that is used up or has ended: what it let pass may still run.
+    if (status !== 'pending' && status !== 'approved') {
+      return ended(approval, status, entry('denied', { reason: `it is ${status}` }));
+    }
+    const withdrawn = endApproval(approval, 'withdrawn', actorName(caller), null, moment.now);
+    return succeeded(withdrawn, entry('allowed', { policyName: approval.terms.policyNames[0] ?? null }), [
+      putRow('approval', withdrawn),
+    ]);
+  });
 }
 
 /** Agents, and operators without the role approver, see what they asked for. */
@@ -148,7 +146,7 @@ function findVisible(
   if (approval !== null && (seesAll || actorId(caller) === approval.agentId)) return approval;
   if (seesAll || caller.kind !== 'operator') return rejected('NOT_FOUND', NOT_FOUND, missing);
   const reason = 'only an operator with the role approver may do this with the request of another caller';
-  return rejected('ACCESS_DENIED', `O${reason.slice(1)}.`, entry('denied', { reason }));
+  return forbidden({ entry }, reason);
 }
 
 /** Not recorded, as other reads of an operator. */
@@ -156,9 +154,8 @@ export function readApproval(context: Context, place: ApprovalPlace): Operation<
   return operation(
     {
       context,
-      event: 'approval.read',
+      permission: 'approval.read',
       resource: `approval:${place.id}`,
-      requiredRole: 'authenticated',
       reads: { approval: place.id },
     },
     (input) => {
@@ -170,13 +167,10 @@ export function readApproval(context: Context, place: ApprovalPlace): Operation<
 
 /** The agent whose approvals the caller may list; null for all. */
 export function listApprovals(context: Context): Operation<{ agent: Agent | null; now: number }> {
-  return operation(
-    { context, event: 'approval.list', resource: '*', requiredRole: 'authenticated' },
-    ({ caller, moment }) => {
-      const agent = caller.kind === 'agent' || caller.kind === 'lease' ? caller.agent : null;
-      return succeeded({ agent, now: moment.now }, null);
-    },
-  );
+  return operation({ context, permission: 'approval.list', resource: '*' }, ({ caller, moment }) => {
+    const agent = caller.kind === 'agent' || caller.kind === 'lease' ? caller.agent : null;
+    return succeeded({ agent, now: moment.now }, null);
+  });
 }
 
 // What ends an approval without an answer: its time, and changes of what it relies on. SOURCE: docs/approvals.md.

@@ -33,9 +33,8 @@ export function store(context: Context, request: NewValue): Operation<Credential
   const { path, value } = request;
   const description = {
     context,
-    event: 'credential.store' as const,
+    permission: 'credential.store' as const,
     resource: path,
-    requiredRole: 'authenticated' as const,
     reads: { credential: path, usage: true as const },
   };
   return operation(description, (input) => {
@@ -79,7 +78,7 @@ export function store(context: Context, request: NewValue): Operation<Credential
 
 export function remove(context: Context, path: CredentialPath): Operation<null> {
   return operation(
-    { context, event: 'credential.delete', resource: path, requiredRole: 'authenticated', reads: { credential: path } },
+    { context, permission: 'credential.delete', resource: path, reads: { credential: path } },
     (input) => {
       const { caller, state, moment, entry } = input;
       const granted = access(state, caller, 'delete', path);
@@ -101,13 +100,10 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
 }
 
 export function list(context: Context): Operation<readonly PathRange[]> {
-  return operation(
-    { context, event: 'credential.list', resource: '*', requiredRole: 'authenticated' },
-    ({ caller, state, entry }) => {
-      if (caller.kind === 'admin' || caller.kind === 'operator') return succeeded(ALL_PATHS, entry('allowed'));
-      return succeeded(state.control.policies.grantedRanges(caller.agent.name, 'list'), entry('allowed'));
-    },
-  );
+  return operation({ context, permission: 'credential.list', resource: '*' }, ({ caller, state, entry }) => {
+    if (caller.kind === 'admin' || caller.kind === 'operator') return succeeded(ALL_PATHS, entry('allowed'));
+    return succeeded(state.control.policies.grantedRanges(caller.agent.name, 'list'), entry('allowed'));
+  });
 }
 
 export interface Metadata {
@@ -121,9 +117,8 @@ export function readMetadata(context: Context, path: CredentialPath): Operation<
   return operation(
     {
       context,
-      event: 'credential.list',
+      permission: 'credential.list',
       resource: path,
-      requiredRole: 'authenticated',
       reads: { credential: path, history: true },
     },
     (input) => {

@@ -7,7 +7,6 @@ import type { BulkRevocation } from '../lease.ts';
 import type { AgentId, AgentName } from '../names.ts';
 import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import { adminOperation } from './admin-read.ts';
 
 const NOT_REGISTERED = 'The agent is not registered.';
 const panicResource = (name: AgentName | null): string => (name === null ? '*' : `agent:${name}`);
@@ -19,13 +18,15 @@ export interface ExposureRead {
 }
 
 /** `path` is null for an exposure by agent, whose resource is `agent:<name>`. */
-export const readExposure = adminOperation('exposure.read', (spec, path: CredentialPath | null, resource: string) =>
-  operation<ExposureRead>({ ...spec, resource, reads: path === null ? {} : { credential: path } }, (input) => {
-    const { state, moment } = input;
-    const exists = path !== null && (state.credential(path) !== null || state.isAltered(path));
-    return succeeded({ now: moment.now, exists }, null);
-  }),
-);
+export const readExposure = (context: Context, path: CredentialPath | null, resource: string) =>
+  operation<ExposureRead>(
+    { context, permission: 'exposure.read', resource, reads: path === null ? {} : { credential: path } },
+    (input) => {
+      const { state, moment } = input;
+      const exists = path !== null && (state.credential(path) !== null || state.isAltered(path));
+      return succeeded({ now: moment.now, exists }, null);
+    },
+  );
 
 /** The time to which the counts refer, and the agent that they are about: null for all agents. */
 export interface HeldRead {
@@ -34,14 +35,13 @@ export interface HeldRead {
 }
 
 /** Whether the caller may count what a panic would end. Not recorded. */
-export const readHeld = adminOperation('exposure.read', (spec, name: AgentName | null) =>
-  operation<HeldRead>({ ...spec, resource: panicResource(name) }, ({ state, moment }) => {
+export const readHeld = (context: Context, name: AgentName | null) =>
+  operation<HeldRead>({ context, permission: 'exposure.read', resource: panicResource(name) }, ({ state, moment }) => {
     const { now } = moment;
     if (name === null) return succeeded({ now, agentId: null }, null);
     const agent = state.control.agentByName(name);
     return agent === null ? rejected('NOT_FOUND', NOT_REGISTERED, null) : succeeded({ now, agentId: agent.id }, null);
-  }),
-);
+  });
 
 export interface Panic {
   readonly revocation: BulkRevocation;
@@ -54,9 +54,9 @@ export interface Panic {
  * each agent. What begins after it works.
  */
 export function panic(context: Context, name: AgentName | null): Operation<Panic> {
-  const event = name === null ? ('service.panic' as const) : ('agent.panic' as const);
+  const permission = name === null ? 'service.panic' : 'agent.panic';
   const resource = panicResource(name);
-  return operation({ context, event, resource, requiredRole: 'admin' }, (input) => {
+  return operation({ context, permission, resource }, (input) => {
     const { state, entry } = input;
     if (name === null) return ended(input, null, state.control.agents());
     const agent = state.control.agentByName(name);

@@ -16,13 +16,13 @@ const SLOTS_ALTERED =
   'A key slot was altered outside Leasehold and would not open the new root key. Run leasehold doctor --state, and restore its row, or remove it by its id.';
 
 export function listKeySlots(context: Context): Operation<readonly KeySlot[]> {
-  const spec = { context, event: 'key.slot_list', resource: '*', requiredRole: 'admin', reads: READS } as const;
+  const spec = { context, permission: 'key.slot_list', resource: '*', reads: READS } as const;
   return operation<readonly KeySlot[]>(spec, ({ state }) => succeeded(state.keySlots(), null));
 }
 
 export function addKeySlot(context: Context, slot: KeySlot): Operation<KeySlot> {
   const resource = resourceOf(slot.name);
-  const spec = { context, event: 'key.slot_add', resource, requiredRole: 'admin', reads: READS } as const;
+  const spec = { context, permission: 'key.slot_add', resource, reads: READS } as const;
   return operation<KeySlot>(spec, ({ state, entry }) => {
     if (state.keySlots().some(({ name }) => name === slot.name)) {
       return rejected('ALREADY_EXISTS', 'A key slot has this name.', entry('denied', { reason: 'the name is taken' }));
@@ -36,7 +36,7 @@ export function addKeySlot(context: Context, slot: KeySlot): Operation<KeySlot> 
 
 export function removeKeySlot(context: Context, name: SlotName): Operation<null> {
   const resource = resourceOf(name);
-  const spec = { context, event: 'key.slot_remove', resource, requiredRole: 'admin', reads: READS } as const;
+  const spec = { context, permission: 'key.slot_remove', resource, reads: READS } as const;
   return operation<null>(spec, ({ state, entry }) => {
     const slots = state.keySlots();
     const slot = slots.find((each) => each.name === name) ?? lostSlot(state, name);
@@ -61,7 +61,7 @@ function lostSlot(state: BatchState, text: string): { readonly id: SlotId; reado
 /** Records a test, which the service made before. `problem` is null if the slot opens the vault. */
 export function testKeySlot(context: Context, name: SlotName, problem: string | null): Operation<boolean> {
   const resource = resourceOf(name);
-  const spec = { context, event: 'key.slot_test', resource, requiredRole: 'admin', reads: READS } as const;
+  const spec = { context, permission: 'key.slot_test', resource, reads: READS } as const;
   return operation<boolean>(spec, ({ state, entry }) => {
     if (!state.keySlots().some((each) => each.name === name))
       return rejected('NOT_FOUND', 'No key slot has this name.', entry('not_found'));
@@ -71,7 +71,7 @@ export function testKeySlot(context: Context, name: SlotName, problem: string | 
 
 /** A new key encrypts the next values; the previous ones are re-encrypted in the background. */
 export function rotateDataKey(context: Context, key: Secret): Operation<null> {
-  const spec = { context, event: 'key.rotate', resource: 'key:data', requiredRole: 'admin' } as const;
+  const spec = { context, permission: 'key.rotate', resource: 'key:data' } as const;
   return operation<null>(spec, ({ moment, entry }) => succeeded(null, entry('allowed'), [addDataKey(key, moment.now)]));
 }
 
@@ -79,9 +79,8 @@ export function rotateDataKey(context: Context, key: Secret): Operation<null> {
 export function rotateRootKey(context: Context, root: Secret): Operation<null> {
   const spec = {
     context,
-    event: 'key.rotate_root',
+    permission: 'key.rotate_root',
     resource: 'key:root',
-    requiredRole: 'admin',
     reads: READS,
   } as const;
   return operation<null>(spec, ({ state, entry }) => {
@@ -99,7 +98,7 @@ export function rotateRootKey(context: Context, root: Secret): Operation<null> {
 
 /** This entry is the last one under the former key; the ledger adds its MAC under the new one. */
 export function rotateAuditKey(context: Context, key: Secret): Operation<null> {
-  const spec = { context, event: 'key.rotate_audit', resource: 'key:audit', requiredRole: 'admin' } as const;
+  const spec = { context, permission: 'key.rotate_audit', resource: 'key:audit' } as const;
   return operation<null>(spec, ({ moment, entry }) =>
     succeeded(null, entry('allowed'), [
       { kind: 'editKeyset', edit: { kind: 'addAuditKey', key, fromSeq: moment.seq + 1 } },
@@ -109,7 +108,7 @@ export function rotateAuditKey(context: Context, key: Secret): Operation<null> {
 
 /** Ends every use, and locks the vault when the entry is on disk. */
 export function lockVault(context: Context): Operation<null> {
-  const spec = { context, event: 'service.lock', resource: '*', requiredRole: 'admin' } as const;
+  const spec = { context, permission: 'service.lock', resource: '*' } as const;
   return operation<null>(spec, ({ entry }) => succeeded(null, entry('allowed')));
 }
 

@@ -13,7 +13,15 @@ import {
   isOperatorName,
   type LeaseId,
 } from '../names.ts';
-import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
+import {
+  type Context,
+  forbidden,
+  type Operation,
+  type OperationInput,
+  operation,
+  rejected,
+  succeeded,
+} from '../operation.ts';
 import { hasRole } from '../operator.ts';
 import type { CredentialPath } from '../path.ts';
 import { access, accessDenied, credentialAltered, type Holder, retrievalAccess } from './access.ts';
@@ -40,51 +48,42 @@ export interface LeaseAt {
 /** Not recorded. */
 export function readLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   const resource = `lease:${id}`;
-  return operation(
-    { context, event: 'lease.read', resource, requiredRole: 'authenticated', reads: { lease: id } },
-    (input) => {
-      const lease = findVisibleLease(input, id);
-      return lease === null
-        ? rejected('NOT_FOUND', NOT_FOUND, null)
-        : succeeded({ lease, now: input.moment.now }, null);
-    },
-  );
+  return operation({ context, permission: 'lease.read', resource, reads: { lease: id } }, (input) => {
+    const lease = findVisibleLease(input, id);
+    return lease === null ? rejected('NOT_FOUND', NOT_FOUND, null) : succeeded({ lease, now: input.moment.now }, null);
+  });
 }
 
 /** Decides again from now, by the current policies, for the agent that holds the lease. */
 export function renewLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   const resource = `lease:${id}`;
-  return operation(
-    { context, event: 'lease.renew', resource, requiredRole: 'authenticated', reads: { lease: id } },
-    (input) => {
-      const { caller, state, moment, entry } = input;
-      const { now } = moment;
-      const lease = findVisibleLease(input, id);
-      if (lease === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
-      if (caller.kind === 'operator' && !hasRole(caller.operator, 'admin') && lease.agentId !== caller.operator.id) {
-        const reason = 'an operator without the role admin may renew only its leases';
-        const message = 'An operator without the role admin may renew only its leases.';
-        return rejected('ACCESS_DENIED', message, entry('denied', { leaseId: id, reason }));
-      }
-      const holder = leaseHolder(state, lease);
-      if (statusOf(lease, now) !== 'active' || holder === null) {
-        const denied = entry('denied', { leaseId: id, reason: `the lease is ${statusOf(lease, now)}` });
-        return rejected('LEASE_ENDED', 'The lease has ended; retrieve the credential again.', denied);
-      }
-      const decision =
-        lease.kind === 'retrieve'
-          ? retrievalAccess(state, holder, lease.path)
-          : access(state, holder, lease.kind, lease.path);
-      if (!decision.allowed) return accessDenied(input, decision, id);
-      const { policyName } = decision;
-      const expiresAt = now + decision.ttlSeconds * 1000;
-      return succeeded(
-        { lease: { ...lease, expiresAt, policyName }, now },
-        entry('allowed', { leaseId: id, policyName }),
-        [{ kind: 'renewLease', id, expiresAt, policyName }],
-      );
-    },
-  );
+  return operation({ context, permission: 'lease.renew', resource, reads: { lease: id } }, (input) => {
+    const { caller, state, moment, entry } = input;
+    const { now } = moment;
+    const lease = findVisibleLease(input, id);
+    if (lease === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
+    if (caller.kind === 'operator' && !hasRole(caller.operator, 'admin') && lease.agentId !== caller.operator.id) {
+      const reason = 'an operator without the role admin may renew only its leases';
+      return forbidden(input, reason, { leaseId: id });
+    }
+    const holder = leaseHolder(state, lease);
+    if (statusOf(lease, now) !== 'active' || holder === null) {
+      const denied = entry('denied', { leaseId: id, reason: `the lease is ${statusOf(lease, now)}` });
+      return rejected('LEASE_ENDED', 'The lease has ended; retrieve the credential again.', denied);
+    }
+    const decision =
+      lease.kind === 'retrieve'
+        ? retrievalAccess(state, holder, lease.path)
+        : access(state, holder, lease.kind, lease.path);
+    if (!decision.allowed) return accessDenied(input, decision, id);
+    const { policyName } = decision;
+    const expiresAt = now + decision.ttlSeconds * 1000;
+    return succeeded(
+      { lease: { ...lease, expiresAt, policyName }, now },
+      entry('allowed', { leaseId: id, policyName }),
+      [{ kind: 'renewLease', id, expiresAt, policyName }],
+    );
+  });
 }
 
 function leaseHolder({ control }: BatchState, lease: Lease): Holder | null {
@@ -98,18 +97,15 @@ function leaseHolder({ control }: BatchState, lease: Lease): Holder | null {
 /** Idempotent: a lease that has already ended does not change. */
 export function revokeLease(context: Context, id: LeaseId): Operation<null> {
   const resource = `lease:${id}`;
-  return operation(
-    { context, event: 'lease.revoke', resource, requiredRole: 'authenticated', reads: { lease: id } },
-    (input) => {
-      const { moment, entry } = input;
-      const lease = findVisibleLease(input, id);
-      if (lease === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
-      if (statusOf(lease, moment.now) !== 'active') {
-        return succeeded(null, entry('allowed', { leaseId: id, reason: 'the lease had ended already' }));
-      }
-      return succeeded(null, entry('allowed', { leaseId: id }), [{ kind: 'revokeLease', id, revokedAt: moment.now }]);
-    },
-  );
+  return operation({ context, permission: 'lease.revoke', resource, reads: { lease: id } }, (input) => {
+    const { moment, entry } = input;
+    const lease = findVisibleLease(input, id);
+    if (lease === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
+    if (statusOf(lease, moment.now) !== 'active') {
+      return succeeded(null, entry('allowed', { leaseId: id, reason: 'the lease had ended already' }));
+    }
+    return succeeded(null, entry('allowed', { leaseId: id }), [{ kind: 'revokeLease', id, revokedAt: moment.now }]);
+  });
 }
 
 export interface RevokeManyRequest {
@@ -127,27 +123,23 @@ export function revokeLeases(context: Context, request: RevokeManyRequest): Oper
   const { path, agentName: name } = request;
   const resource = path ?? (name === null ? '*' : actorResource(name));
   const keys = path === null ? {} : { credential: path };
-  return operation(
-    { context, event: 'lease.revoke', resource, requiredRole: 'authenticated', reads: keys },
-    (input) => {
-      const { caller, state, moment, entry } = input;
-      const { agentName } = request;
-      if (caller.kind === 'agent' && agentName !== caller.agent.name) {
-        const denied = entry('denied', { reason: 'an agent may revoke only its own leases' });
-        return rejected('ACCESS_DENIED', 'An agent may revoke only its own leases.', denied);
-      }
-      if (path !== null && state.isAltered(path)) return credentialAltered(input, null);
-      const agentId = agentName === null ? null : agentIdOf(input, agentName);
-      const credentialId = path === null ? null : (state.credential(path)?.id ?? null);
-      if ((agentName !== null && agentId === null) || (path !== null && credentialId === null)) {
-        return succeeded(null, entry('allowed', { reason: 'there were no leases to revoke' }));
-      }
-      const whose = path !== null && agentName !== null ? ` of ${agentName}` : '';
-      const revocation: BulkRevocation = { agentId, credentialId, kind: null, revokedAt: moment.now, seq: moment.seq };
-      const reason = `all active leases${whose} revoked`;
-      return succeeded(revocation, entry('allowed', { reason }), [{ kind: 'revokeMatching', revocation }]);
-    },
-  );
+  return operation({ context, permission: 'lease.revoke', resource, reads: keys }, (input) => {
+    const { caller, state, moment, entry } = input;
+    const { agentName } = request;
+    if (caller.kind === 'agent' && agentName !== caller.agent.name) {
+      return forbidden(input, 'an agent may revoke only its own leases');
+    }
+    if (path !== null && state.isAltered(path)) return credentialAltered(input, null);
+    const agentId = agentName === null ? null : agentIdOf(input, agentName);
+    const credentialId = path === null ? null : (state.credential(path)?.id ?? null);
+    if ((agentName !== null && agentId === null) || (path !== null && credentialId === null)) {
+      return succeeded(null, entry('allowed', { reason: 'there were no leases to revoke' }));
+    }
+    const whose = path !== null && agentName !== null ? ` of ${agentName}` : '';
+    const revocation: BulkRevocation = { agentId, credentialId, kind: null, revokedAt: moment.now, seq: moment.seq };
+    const reason = `all active leases${whose} revoked`;
+    return succeeded(revocation, entry('allowed', { reason }), [{ kind: 'revokeMatching', revocation }]);
+  });
 }
 
 function agentIdOf({ state }: OperationInput, name: ActorName): AgentId | null {
@@ -160,9 +152,7 @@ function agentIdOf({ state }: OperationInput, name: ActorName): AgentId | null {
 
 /** The id of the agent whose leases the caller may list, or null for all leases; not recorded. */
 export function listLeases(context: Context): Operation<{ agentId: AgentId | null; now: number }> {
-  return operation(
-    { context, event: 'lease.list', resource: '*', requiredRole: 'authenticated' },
-    ({ caller, moment }) =>
-      succeeded({ agentId: isOfOperators(caller) ? null : caller.agent.id, now: moment.now }, null),
+  return operation({ context, permission: 'lease.list', resource: '*' }, ({ caller, moment }) =>
+    succeeded({ agentId: isOfOperators(caller) ? null : caller.agent.id, now: moment.now }, null),
   );
 }

@@ -6,7 +6,6 @@ import { draftEntry } from '../audit.ts';
 import type { Change } from '../change.ts';
 import { type ActorName, type EntryId, SERVICE } from '../names.ts';
 import { type Context, type Operation, operation, succeeded } from '../operation.ts';
-import { adminOperation } from './admin-read.ts';
 
 type ServiceEvent = 'service.start' | 'service.stop' | 'service.unlock' | 'service.restore';
 
@@ -44,12 +43,11 @@ export interface StartedBackup {
 }
 
 /** Only the administrator may take a backup. */
-export const startBackup = adminOperation<[], StartedBackup>('service.backup', (spec) =>
-  operation({ ...spec, resource: '*' }, ({ entry, moment }) => {
+export const startBackup = (context: Context) =>
+  operation({ context, permission: 'service.backup', resource: '*' }, ({ entry, moment }) => {
     const recorded = entry('allowed');
     return succeeded({ entryId: moment.entryId, agentName: recorded.agentName }, recorded);
-  }),
-);
+  });
 
 /** `reason` says through which entry the backup goes and how long it is, or why it was cut. */
 export function endBackup(
@@ -76,4 +74,11 @@ export function endBackup(
         }),
       ),
   };
+}
+
+/** `loss` is what the log has lost, in one sentence. */
+export function acceptRollback(context: Context, loss: string): Operation<null> {
+  return operation<null>({ context, permission: 'audit.accept_rollback', resource: '*' }, ({ entry }) =>
+    succeeded(null, entry('allowed', { reason: loss })),
+  );
 }

@@ -1,13 +1,12 @@
 /** Adds, changes, reads and removes operators. SOURCE: docs/operators.md. */
-import { ApiError, invalidRequest } from '../../engine/errors.ts';
+import { invalidRequest } from '../../engine/errors.ts';
 import type { BatchState } from '../batch-state.ts';
 import { putRow, removeRow } from '../change.ts';
 import type { ControlState } from '../control.ts';
 import type { BulkRevocation } from '../lease.ts';
 import type { AgentId, OperatorName, PublicKey } from '../names.ts';
-import { type OperationInput, type Outcome, operation, rejected, succeeded } from '../operation.ts';
+import { type Context, type OperationInput, type Outcome, operation, rejected, succeeded } from '../operation.ts';
 import { canSignIn, hasRole, isSameEmail, type Operator, type ProviderIdentity, type Role } from '../operator.ts';
-import { adminOperation, adminRead } from './admin-read.ts';
 
 export interface NewOperator {
   /** WHY not an id made by the batch: a repeated request must find the one that it made. */
@@ -26,8 +25,8 @@ const operatorNamed =
   ({ control }: BatchState): Operator | null =>
     control.operatorByName(name);
 
-export const addOperator = adminOperation('operator.add', (spec, request: NewOperator) =>
-  operation<Operator>({ ...spec, resource: request.name }, ({ state, moment, entry }) => {
+export const addOperator = (context: Context, request: NewOperator) =>
+  operation<Operator>({ context, permission: 'operator.add', resource: request.name }, ({ state, moment, entry }) => {
     if (state.control.isOperatorNameTaken(request.name)) {
       const denied = entry('denied', { reason: 'the name is taken' });
       const message = 'An operator of this name, or of one that differs only in case, exists already.';
@@ -38,8 +37,7 @@ export const addOperator = adminOperation('operator.add', (spec, request: NewOpe
       return rejected('ALREADY_EXISTS', IDENTITY_TAKEN, entry('denied', { reason: 'the identity is taken' }));
     const operator: Operator = { ...request, passkeys: null, addedAt: moment.now, sessionsEndedAt: null };
     return succeeded(operator, entry('allowed', { reason: describeRoles(operator) }), [putRow('operator', operator)]);
-  }),
-);
+  });
 
 export interface OperatorChange {
   readonly description: string;
@@ -48,28 +46,30 @@ export interface OperatorChange {
   readonly identity?: ProviderIdentity | null;
 }
 
-export const replaceOperator = adminOperation('operator.replace', (spec, name: OperatorName, change: OperatorChange) =>
-  operation<Operator>({ ...spec, resource: name, target: operatorNamed(name) }, (input) => {
-    const { state, moment, entry } = input;
-    const known = operatorNamed(name)(state);
-    if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
-    const isOther = change.identity !== undefined && !isSameIdentity(change.identity, known.identity);
-    const operator: Operator = { ...known, ...change, ...(isOther ? { sessionsEndedAt: moment.now } : {}) };
-    if (!hasRole(operator, 'admin') && isLastAdmin(input, known)) return keptAdmin(input, 'roles');
-    const rejection = rejectLastSignIn(input, known, operator, 'identity');
-    if (rejection !== null) return rejection;
-    if (change.identity !== undefined && isIdentityTaken(state.control, change.identity, known))
-      return rejected('ALREADY_EXISTS', IDENTITY_TAKEN, entry('denied', { reason: 'the identity is taken' }));
-    return succeeded(operator, entry('allowed', { reason: describeRoles(operator) }), [
-      putRow('operator', operator),
-      ...(isOther ? [{ kind: 'revokeMatching' as const, revocation: endOfLeases(known, moment) }] : []),
-    ]);
-  }),
-);
+export const replaceOperator = (context: Context, name: OperatorName, change: OperatorChange) =>
+  operation<Operator>(
+    { context, permission: 'operator.replace', resource: name, target: operatorNamed(name) },
+    (input) => {
+      const { state, moment, entry } = input;
+      const known = operatorNamed(name)(state);
+      if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
+      const isOther = change.identity !== undefined && !isSameIdentity(change.identity, known.identity);
+      const operator: Operator = { ...known, ...change, ...(isOther ? { sessionsEndedAt: moment.now } : {}) };
+      if (!hasRole(operator, 'admin') && isLastAdmin(input, known)) return keptAdmin(input, 'roles');
+      const rejection = rejectLastSignIn(input, known, operator, 'identity');
+      if (rejection !== null) return rejection;
+      if (change.identity !== undefined && isIdentityTaken(state.control, change.identity, known))
+        return rejected('ALREADY_EXISTS', IDENTITY_TAKEN, entry('denied', { reason: 'the identity is taken' }));
+      return succeeded(operator, entry('allowed', { reason: describeRoles(operator) }), [
+        putRow('operator', operator),
+        ...(isOther ? [{ kind: 'revokeMatching' as const, revocation: endOfLeases(known, moment) }] : []),
+      ]);
+    },
+  );
 
 /** Logins need the new key. The sessions that the former one opened end, and so do the leases that they got. */
-export const rotateOperatorKey = adminOperation('operator.rotate', (spec, name: OperatorName, publicKey: PublicKey) =>
-  operation<Operator>({ ...spec, resource: name }, ({ state, moment, entry }) => {
+export const rotateOperatorKey = (context: Context, name: OperatorName, publicKey: PublicKey) =>
+  operation<Operator>({ context, permission: 'operator.rotate', resource: name }, ({ state, moment, entry }) => {
     const known = state.control.operatorByName(name);
     if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
     const operator: Operator = { ...known, publicKey, sessionsEndedAt: moment.now };
@@ -77,12 +77,11 @@ export const rotateOperatorKey = adminOperation('operator.rotate', (spec, name: 
       putRow('operator', operator),
       { kind: 'revokeMatching', revocation: endOfLeases(known, moment) },
     ]);
-  }),
-);
+  });
 
 /** The sessions stop working because they name the operator's id; its leases are revoked. */
-export const removeOperator = adminOperation('operator.remove', (spec, name: OperatorName) =>
-  operation<null>({ ...spec, resource: name, target: operatorNamed(name) }, (input) => {
+export const removeOperator = (context: Context, name: OperatorName) =>
+  operation<null>({ context, permission: 'operator.remove', resource: name, target: operatorNamed(name) }, (input) => {
     const { state, moment, entry } = input;
     const known = operatorNamed(name)(state);
     if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
@@ -91,23 +90,27 @@ export const removeOperator = adminOperation('operator.remove', (spec, name: Ope
       removeRow('operator', { id: known.id, name }),
       { kind: 'revokeMatching', revocation: endOfLeases(known, moment) },
     ]);
-  }),
-);
+  });
 
-export const readOperator = adminOperation('operator.read', (spec, name: OperatorName) =>
-  adminRead<Operator>(spec, name, (known) => operatorNamed(name)(known) ?? new ApiError('NOT_FOUND', NOT_FOUND)),
-);
+export const readOperator = (context: Context, name: OperatorName) =>
+  operation<Operator>(
+    { context, permission: 'operator.read', resource: name, target: operatorNamed(name) },
+    ({ state }) => {
+      const operator = operatorNamed(name)(state);
+      return operator === null ? rejected('NOT_FOUND', NOT_FOUND, null) : succeeded(operator, null);
+    },
+  );
 
 /** Sorted by name. */
-export const listOperators = adminOperation('operator.list', (spec) =>
-  adminRead<readonly Operator[]>(spec, '*', ({ control }) => control.operators()),
-);
+export const listOperators = (context: Context) =>
+  operation<readonly Operator[]>({ context, permission: 'operator.list', resource: '*' }, ({ state }) =>
+    succeeded(state.control.operators(), null),
+  );
 
-export const recordBreakGlass = adminOperation('operator.break_glass', (spec) =>
-  operation<null>({ ...spec, resource: '*' }, ({ entry }) =>
+export const recordBreakGlass = (context: Context) =>
+  operation<null>({ context, permission: 'operator.break_glass', resource: '*' }, ({ entry }) =>
     succeeded(null, entry('allowed', { reason: "the administrator's token is in use" })),
-  ),
-);
+  );
 
 const IDENTITY_TAKEN = 'Another operator has this identity.';
 

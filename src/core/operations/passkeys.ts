@@ -5,6 +5,7 @@ import { putRow } from '../change.ts';
 import type { AgentId, ChallengeId, OperatorName } from '../names.ts';
 import {
   type Context,
+  forbidden,
   type Operation,
   type OperationInput,
   type Outcome,
@@ -13,7 +14,6 @@ import {
   succeeded,
 } from '../operation.ts';
 import { hasRole, MAX_PASSKEYS, type Operator, type Passkey, type PasskeyId } from '../operator.ts';
-import { adminOperation } from './admin-read.ts';
 import { rejectLastSignIn } from './operators.ts';
 import { type Origin, signInFailed } from './sign-in.ts';
 
@@ -26,13 +26,12 @@ export function enrolmentState({ passkeys, sessionsEndedAt }: Operator): string 
 
 const NO_PASSKEYS = 'Only an operator has passkeys. Add one with POST /api/v1/operators, and sign in as it.';
 
-export const readOwnOperator = adminOperation('operator.passkey_add', (spec) =>
-  operation<Operator>({ ...spec, resource: '*' }, ({ caller, entry }) =>
+export const readOwnOperator = (context: Context) =>
+  operation<Operator>({ context, permission: 'operator.passkey_add', resource: '*' }, ({ caller, entry }) =>
     caller.kind === 'operator'
       ? succeeded(caller.operator, null)
       : rejected('ACCESS_DENIED', NO_PASSKEYS, entry('denied', { reason: 'the caller is not an operator' })),
-  ),
-);
+  );
 
 export interface PasskeyRegistration {
   readonly operatorId: AgentId;
@@ -69,7 +68,7 @@ function added(
 }
 
 export function addOwnPasskey(context: Context, request: PasskeyRegistration): Operation<Passkey> {
-  const spec = { context, event: 'operator.passkey_add', requiredRole: 'admin', resource: '*' } as const;
+  const spec = { context, permission: 'operator.passkey_add', resource: '*' } as const;
   return operation<Passkey>(
     { ...spec, reads: { challenge: request.challengeId } },
     ({ caller, state, moment, entry }) => {
@@ -115,25 +114,24 @@ export function enrolPasskey(
 }
 
 /** Returns the operator, whose code the caller may make; recorded, because the code opens a way in. */
-export const inviteOperator = adminOperation('operator.invite', (spec, name: OperatorName) =>
-  operation<Operator>({ ...spec, resource: name }, ({ state, entry }) => {
+export const inviteOperator = (context: Context, name: OperatorName) =>
+  operation<Operator>({ context, permission: 'operator.invite', resource: name }, ({ state, entry }) => {
     const operator = state.control.operatorByName(name);
     if (operator === null) return rejected('NOT_FOUND', 'The operator does not exist.', entry('not_found'));
     return succeeded(operator, entry('allowed'));
-  }),
-);
+  });
 
 /**
  * The operator itself or an admin removes a passkey. The operator's sessions and leases end, because one may be on a
  * lost device.
  */
-export const removePasskey = adminOperation('operator.passkey_remove', (spec, name: OperatorName, id: PasskeyId) =>
-  operation<null>({ ...spec, resource: name }, (input) => {
+export const removePasskey = (context: Context, name: OperatorName, id: PasskeyId) =>
+  operation<null>({ context, permission: 'operator.passkey_remove', resource: name }, (input) => {
     const { caller, state, moment, entry } = input;
     const operator = state.control.operatorByName(name);
     if (caller.kind === 'operator' && caller.operator.id !== operator?.id && !hasRole(caller.operator, 'admin')) {
       const reason = "only the operator itself or an admin may remove an operator's passkey";
-      return rejected('ACCESS_DENIED', `O${reason.slice(1)}.`, entry('denied', { reason }));
+      return forbidden(input, reason);
     }
     const passkey = operator?.passkeys?.find((each) => each.id === id);
     if (operator === null || passkey === undefined)
@@ -149,5 +147,4 @@ export const removePasskey = adminOperation('operator.passkey_remove', (spec, na
       entry('allowed', { reason: `the passkey ${passkey.label}; its sessions and leases ended` }),
       [putRow('operator', changed), { kind: 'revokeMatching', revocation }],
     );
-  }),
-);
+  });

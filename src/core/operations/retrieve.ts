@@ -99,7 +99,7 @@ export function retrieve(
   const { path } = request;
   const keys = { credential: path, version: request.version ?? ('newest' as const), ...approvalReads(ask) };
   return operation<RetrievalResult | Undecided>(
-    { context, event: 'credential.retrieve', resource: path, requiredRole: 'authenticated', reads: keys },
+    { context, permission: 'credential.retrieve', resource: path, reads: keys },
     (input) => {
       const { caller, state, entry } = input;
       const decision = retrievalAccess(state, caller, path);

@@ -16,7 +16,7 @@ import {
   type PublicKey,
   type TokenHash,
 } from '../names.ts';
-import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
+import { type Context, forbidden, type Operation, operation, rejected, succeeded } from '../operation.ts';
 import type { Operator, Role } from '../operator.ts';
 
 export const CHALLENGE_LIFE_MS = 60_000;
@@ -142,7 +142,7 @@ export function openSession(
  */
 export function readBrowserSession(context: Context): Operation<CurrentSession | null> {
   return operation<CurrentSession | null>(
-    { context, event: 'session.browser', resource: '*', requiredRole: 'admin' },
+    { context, permission: 'session.browser', resource: '*' },
     ({ caller, moment }) =>
       succeeded('session' in caller ? toCurrent(holderOf(caller), caller.session, moment.now) : null, null),
   );
@@ -154,7 +154,7 @@ export function readBrowserSession(context: Context): Operation<CurrentSession |
  */
 export function readHandoffSession(context: Context, isBrowser: boolean): Operation<CurrentSession> {
   return operation<CurrentSession>(
-    { context, event: 'session.handoff', resource: '*', requiredRole: 'admin' },
+    { context, permission: 'session.handoff', resource: '*' },
     ({ caller, moment, entry }) => {
       if (isBrowser) {
         const reason = 'the session is that of a browser';
@@ -171,27 +171,19 @@ export function readHandoffSession(context: Context, isBrowser: boolean): Operat
 const NO_SESSION = 'This token is not that of a session.';
 
 export function readSession(context: Context): Operation<CurrentSession> {
-  return operation(
-    { context, event: 'session.read', resource: '*', requiredRole: 'authenticated' },
-    ({ caller, moment }) => {
-      if (!('session' in caller)) return rejected('NOT_FOUND', NO_SESSION, null);
-      return succeeded(toCurrent(holderOf(caller), caller.session, moment.now), null);
-    },
-  );
+  return operation({ context, permission: 'session.read', resource: '*' }, ({ caller, moment }) => {
+    if (!('session' in caller)) return rejected('NOT_FOUND', NO_SESSION, null);
+    return succeeded(toCurrent(holderOf(caller), caller.session, moment.now), null);
+  });
 }
 
 /** Extends an operator's session by its idle time, up to its end, at most once a minute. */
 export function renewSession(context: Context): Operation<CurrentSession> {
   return operation<CurrentSession>(
-    { context, event: 'session.renew', resource: '*', requiredRole: 'authenticated' },
+    { context, permission: 'session.renew', resource: '*' },
     ({ caller, moment, entry }) => {
       if (caller.kind !== 'operator') {
-        const reason = 'only the session of an operator can be renewed';
-        return rejected(
-          'ACCESS_DENIED',
-          'Only the session of an operator can be renewed.',
-          entry('denied', { reason }),
-        );
+        return forbidden({ entry }, 'only the session of an operator can be renewed');
       }
       const { operator, session } = caller;
       const endsAt = session.endsAt ?? session.expiresAt;
@@ -208,13 +200,10 @@ export function renewSession(context: Context): Operation<CurrentSession> {
 }
 
 export function endSession(context: Context): Operation<null> {
-  return operation(
-    { context, event: 'session.end', resource: `agent:${ADMIN}`, requiredRole: 'authenticated' },
-    ({ caller, entry }) => {
-      if (!('session' in caller)) return rejected('NOT_FOUND', NO_SESSION, entry('not_found'));
-      const resource = principalOf(holderOf(caller).name);
-      const { tokenHash, issuedAt } = caller.session;
-      return succeeded(null, entry('allowed', { resource }), [removeRow('session', { tokenHash, issuedAt })]);
-    },
-  );
+  return operation({ context, permission: 'session.end', resource: `agent:${ADMIN}` }, ({ caller, entry }) => {
+    if (!('session' in caller)) return rejected('NOT_FOUND', NO_SESSION, entry('not_found'));
+    const resource = principalOf(holderOf(caller).name);
+    const { tokenHash, issuedAt } = caller.session;
+    return succeeded(null, entry('allowed', { resource }), [removeRow('session', { tokenHash, issuedAt })]);
+  });
 }

@@ -35,9 +35,8 @@ export function putTargets(context: Context, draft: UsageDraft): Operation<Usage
   return operation(
     {
       context,
-      event: 'target.put',
+      permission: 'target.put',
       resource: path,
-      requiredRole: 'authenticated',
       reads: { credential: path, usage: true, version: 'newest' },
       target: usageAt(path),
     },
@@ -94,9 +93,8 @@ export function readTargets(context: Context, path: CredentialPath): Operation<U
   return operation(
     {
       context,
-      event: 'target.read',
+      permission: 'target.read',
       resource: path,
-      requiredRole: 'authenticated',
       reads: { credential: path, usage: true },
       target: usageAt(path),
     },
@@ -116,9 +114,8 @@ export function deleteTargets(context: Context, path: CredentialPath): Operation
   return operation(
     {
       context,
-      event: 'target.delete',
+      permission: 'target.delete',
       resource: path,
-      requiredRole: 'authenticated',
       reads: { credential: path, usage: true },
       target: usageAt(path),
     },
@@ -137,12 +134,5 @@ export function deleteTargets(context: Context, path: CredentialPath): Operation
         endUseLeases(input, usage.credentialId),
       ]);
     },
-  );
-}
-
-/** Identifies the caller; the catalogue is the same for every caller. */
-export function readCatalogue(context: Context): Operation<null> {
-  return operation({ context, event: 'target.read', resource: '*', requiredRole: 'authenticated' }, () =>
-    succeeded(null, null),
   );
 }

@@ -44,9 +44,8 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
   return operation(
     {
       context,
-      event: 'lease.use',
+      permission: 'lease.use',
       resource: path,
-      requiredRole: 'authenticated',
       reads: { credential: path, usage: true },
     },
     (input) => {

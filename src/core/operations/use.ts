@@ -60,9 +60,8 @@ export function startUse(
   return operation<StartedUse | Undecided>(
     {
       context,
-      event: 'credential.use',
+      permission: 'credential.use',
       resource: path,
-      requiredRole: 'use',
       reads: { credential: path, version: 'newest', usage: true, ...approvalReads(ask) },
     },
     (plain) => {

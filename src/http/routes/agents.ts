@@ -11,32 +11,32 @@ import { toTimestamp } from '../../engine/field.ts';
 import { deregisterAgent, registerAgent, rotateAgent } from '../../vault/agents.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
-import { adminRoute, type Route } from '../route.ts';
+import { type Route, route } from '../route.ts';
 import { toAgentResponse } from '../serialize.ts';
 
 const DEFAULT_GRACE_SECONDS = 300;
 
 export const agentRoutes: readonly Route[] = [
-  adminRoute({
+  route({
     id: 'listAgents',
     method: 'GET',
     path: '/api/v1/agents',
     summary: 'List agents.',
-    adminEvent: 'agent.list',
+    permission: 'agent.list',
     query: PageQuery,
     data: Type.Array(Agent),
     meta: 'paged',
     async handle({ vault, context, query }) {
-      const agents = await vault.ledger.submit(listAgents(context));
+      const agents = await vault.ledger.read(listAgents(context));
       return streamList(sliceListing(agents, toOptionalPage(query)), toAgentResponse);
     },
   }),
-  adminRoute({
+  route({
     id: 'registerAgent',
     method: 'POST',
     path: '/api/v1/agents',
     summary: 'Register an agent, with its public key or with a key pair that the server generates.',
-    adminEvent: 'agent.register',
+    permission: 'agent.register',
     status: 201,
     body: AgentRequest,
     data: RegisteredAgent,
@@ -51,26 +51,26 @@ export const agentRoutes: readonly Route[] = [
       return { data: { name, public_key: publicKey, registered_at: toTimestamp(registeredAt) } };
     },
   }),
-  adminRoute({
+  route({
     id: 'readAgent',
     method: 'GET',
     path: '/api/v1/agents/{name}',
     summary: 'Read an agent.',
     params: { name: AgentName },
-    adminEvent: 'agent.read',
+    permission: 'agent.read',
     data: Agent,
     async handle({ vault, context, params }) {
       const name = parseAgentName(params['name'] ?? '');
-      return { data: toAgentResponse(await vault.ledger.submit(readAgent(context, name))) };
+      return { data: toAgentResponse(await vault.ledger.read(readAgent(context, name))) };
     },
   }),
-  adminRoute({
+  route({
     id: 'rotateAgentKey',
     method: 'POST',
     path: '/api/v1/agents/{name}/rotate',
     summary: "Replace an agent's key; for a time the former one is valid too. Its sessions stay.",
     params: { name: AgentName },
-    adminEvent: 'agent.rotate',
+    permission: 'agent.rotate',
     body: AgentRotation,
     data: RotatedAgent,
     async handle({ vault, context, params, body }) {
@@ -83,13 +83,13 @@ export const agentRoutes: readonly Route[] = [
       };
     },
   }),
-  adminRoute({
+  route({
     id: 'deregisterAgent',
     method: 'DELETE',
     path: '/api/v1/agents/{name}',
     summary: 'Deregister an agent: its sessions and leases end immediately.',
     params: { name: AgentName },
-    adminEvent: 'agent.deregister',
+    permission: 'agent.deregister',
     async handle({ vault, context, params }) {
       await deregisterAgent(vault, context, parseAgentName(params['name'] ?? ''));
       return null;

@@ -9,7 +9,7 @@ import { parseActorName } from '../../core/names.ts';
 import { parsePurpose } from '../../core/upstream-url.ts';
 import { answer, listApprovals, readApproval, withdraw } from '../../vault/approval-answers.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
-import { adminRoute, type Route, route } from '../route.ts';
+import { type Route, route } from '../route.ts';
 import { toListedApprovalResponse } from '../serialize.ts';
 
 const idOf = (params: Readonly<Record<string, string>>): ApprovalId => parseApprovalId(params['approval_id'] ?? '');
@@ -20,6 +20,7 @@ export const approvalRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/approvals',
     summary: 'List requests for approval, newest first, including those of the last week. An agent sees its own.',
+    permission: 'approval.list',
     query: ApprovalsQuery,
     data: Type.Array(ListedApproval),
     meta: 'paged',
@@ -35,6 +36,7 @@ export const approvalRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/approvals/{approval_id}',
     summary: 'Read what is to be approved, with the exact request.',
+    permission: 'approval.read',
     params: { approval_id: Id },
     data: Approval,
     async handle({ vault, context, params }) {
@@ -42,13 +44,13 @@ export const approvalRoutes: readonly Route[] = [
       return { data: { ...toListedApprovalResponse(now)(approval), request } };
     },
   }),
-  adminRoute({
+  route({
     id: 'approve',
     method: 'POST',
     path: '/api/v1/approvals/{approval_id}/approve',
     summary: 'Approve a request. It passes once as many operators have approved it as its policies demand.',
     params: { approval_id: Id },
-    adminEvent: 'approval.approve',
+    permission: 'approval.approve',
     body: ApproveRequest,
     data: ListedApproval,
     async handle({ vault, context, params, body: { nonce } }) {
@@ -57,13 +59,13 @@ export const approvalRoutes: readonly Route[] = [
       return { data: toListedApprovalResponse(now)(approval) };
     },
   }),
-  adminRoute({
+  route({
     id: 'deny',
     method: 'POST',
     path: '/api/v1/approvals/{approval_id}/deny',
     summary: 'Deny a request. One denial is enough.',
     params: { approval_id: Id },
-    adminEvent: 'approval.deny',
+    permission: 'approval.deny',
     body: DenyRequest,
     data: ListedApproval,
     async handle({ vault, context, params, body: { nonce, reason } }) {
@@ -81,6 +83,7 @@ export const approvalRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/approvals/{approval_id}',
     summary: 'Withdraw a request for approval, or end what an approval still allows. An agent withdraws its own.',
+    permission: 'approval.withdraw',
     params: { approval_id: Id },
     async handle({ vault, context, params }) {
       await withdraw(vault, context, idOf(params));

@@ -16,7 +16,7 @@ import { PositiveInteger } from '../../api/fields.ts';
 import { Health, Rollback } from '../../api/responses.ts';
 import { headWords } from '../../core/audit.ts';
 import { parseActorName } from '../../core/names.ts';
-import { verifyAudit } from '../../core/operations/admin-read.ts';
+import { authorize } from '../../core/operations/authorize.ts';
 import { parseTimestamp } from '../../core/timestamp.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { toTimestamp } from '../../engine/field.ts';
@@ -30,7 +30,7 @@ import {
 } from '../../vault/audit.ts';
 import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/receipts.ts';
 import { streamList, toNdjson, toPage } from '../lists.ts';
-import { adminRoute, type Route } from '../route.ts';
+import { type Route, route } from '../route.ts';
 import { toCheckpointResponse, toProgressResponse, toVerificationResponse } from '../serialize.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+ \d+ [A-Za-z0-9+/=-]+ [A-Za-z0-9+/=.-]+$/;
@@ -42,12 +42,12 @@ function parseSeq(text: string | undefined): number {
 }
 
 export const auditRoutes: readonly Route[] = [
-  adminRoute({
+  route({
     id: 'listAuditEntries',
     method: 'GET',
     path: '/api/v1/audit',
     summary: 'List audit entries, newest first.',
-    adminEvent: 'audit.list',
+    permission: 'audit.list',
     query: AuditQuery,
     data: Type.Array(AuditEntry),
     meta: 'always',
@@ -59,12 +59,12 @@ export const auditRoutes: readonly Route[] = [
       return streamList(listing, ({ subject: _, state: __, ...entry }) => entry);
     },
   }),
-  adminRoute({
+  route({
     id: 'verifyAuditLog',
     method: 'GET',
     path: '/api/v1/audit/verify',
     summary: 'Verify the whole chain: read every entry and compute every MAC again.',
-    adminEvent: 'audit.verify',
+    permission: 'audit.verify',
     query: VerifyQuery,
     data: Verification,
     showsLog: true,
@@ -78,35 +78,35 @@ export const auditRoutes: readonly Route[] = [
       return { data: toVerificationResponse(found, state) };
     },
   }),
-  adminRoute({
+  route({
     id: 'readVerificationProgress',
     method: 'GET',
     path: '/api/v1/audit/verify/progress',
     summary: 'Read the progress of the running verification.',
-    adminEvent: 'audit.verify',
+    permission: 'audit.verify',
     data: VerificationProgress,
     showsLog: true,
     async handle({ vault, context }) {
       return { data: toProgressResponse(await readProgress(vault, context), vault.verifier.state.checked) };
     },
   }),
-  adminRoute({
+  route({
     id: 'readCheckpoint',
     method: 'GET',
     path: '/api/v1/audit/checkpoint',
     summary: 'Read the newest signed checkpoint of the log.',
-    adminEvent: 'audit.checkpoint',
+    permission: 'audit.checkpoint',
     data: Checkpoint,
     async handle({ vault, context }) {
       return { data: toCheckpointResponse(await readCheckpoint(vault, context)) };
     },
   }),
-  adminRoute({
+  route({
     id: 'proveAuditEntry',
     method: 'GET',
     path: '/api/v1/audit/entries/{seq}/proof',
     summary: 'Prove that an entry is in the log: a receipt that a third party verifies with the public key alone.',
-    adminEvent: 'audit.proof',
+    permission: 'audit.proof',
     params: { seq: PositiveInteger },
     data: EntryProof,
     async handle({ vault, context, params }) {
@@ -118,12 +118,12 @@ export const auditRoutes: readonly Route[] = [
       return { data: { seq, hmac, size, proof, receipt, verifier_key: verifierKey } };
     },
   }),
-  adminRoute({
+  route({
     id: 'proveConsistency',
     method: 'GET',
     path: '/api/v1/audit/consistency',
     summary: 'Prove that the log at one size extends the log at a smaller one.',
-    adminEvent: 'audit.proof',
+    permission: 'audit.proof',
     query: ConsistencyQuery,
     data: ConsistencyProof,
     async handle({ vault, context, query }) {
@@ -136,25 +136,25 @@ export const auditRoutes: readonly Route[] = [
       return { data: { from, to, from_root: fromRoot, to_root: toRoot, proof } };
     },
   }),
-  adminRoute({
+  route({
     id: 'readRollback',
     method: 'GET',
     path: '/api/v1/audit/rollback',
     summary: 'What the log has lost, or what would show it; null if nothing is known to be lost.',
-    adminEvent: 'audit.verify',
+    permission: 'audit.verify',
     data: Rollback,
     showsLog: true,
     async handle({ vault, context }) {
-      await vault.ledger.submit(verifyAudit(context));
+      await vault.ledger.read(authorize(context, 'audit.verify'));
       return { data: { loss: vault.access.loss() } };
     },
   }),
-  adminRoute({
+  route({
     id: 'acceptRollback',
     method: 'POST',
     path: '/api/v1/audit/rollback',
     summary: 'Accept the loss of log entries: the vault is served again, as the database is now.',
-    adminEvent: 'audit.accept_rollback',
+    permission: 'audit.accept_rollback',
     data: Health,
     showsLog: true,
     async handle({ vault, context }) {
@@ -162,12 +162,12 @@ export const auditRoutes: readonly Route[] = [
       return { data: { status: 'ok' } };
     },
   }),
-  adminRoute({
+  route({
     id: 'exportAuditLog',
     method: 'GET',
     path: '/api/v1/audit/export',
     summary: 'Every entry as newline-delimited JSON, oldest first.',
-    adminEvent: 'audit.export',
+    permission: 'audit.export',
     content: { mediaType: 'application/x-ndjson', description: 'One audit entry per line.' },
     showsLog: true,
     async handle({ vault, context }) {

@@ -28,6 +28,7 @@ export const credentialRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/credentials',
     summary: 'List credentials, without values. An agent sees the paths that its policies let it list.',
+    permission: 'credential.list',
     query: ListCredentialsQuery,
     data: Type.Array(ListedCredential),
     meta: 'paged',
@@ -43,6 +44,7 @@ export const credentialRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/credentials/{path}',
     summary: 'Retrieve a value and a lease; with view=metadata, read the credential without its value.',
+    permission: 'credential.retrieve',
     params: { path: Path },
     query: RetrieveQuery,
     data: Type.Union([RetrieveResponse, CredentialMetadata]),
@@ -65,6 +67,7 @@ export const credentialRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/credentials',
     summary: 'Store a value: a new credential, or a new version. If-None-Match: * rejects a path that exists.',
+    permission: 'credential.store',
     status: 201,
     body: StoreRequest,
     headers: { 'If-None-Match': StringEnum(['*'], { description: 'Rejects a path that exists with 409.' }) },
@@ -89,6 +92,7 @@ export const credentialRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/credentials/{path}',
     summary: 'Delete a credential with its versions, and revoke its leases.',
+    permission: 'credential.delete',
     params: { path: Path },
     async handle({ vault, context, params }) {
       await vault.ledger.submit(remove(context, parsePath(params['path'] ?? '')));

@@ -10,16 +10,16 @@ import { exposureBy, exposureOf } from '../../vault/exposure.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { panic, readHeld } from '../../vault/panic.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
-import { adminRoute, type Route } from '../route.ts';
+import { type Route, route } from '../route.ts';
 import { toExposureResponse, toExposureResponses, toHeldResponse, toPanicResponse } from '../serialize.ts';
 
 export const exposureRoutes: readonly Route[] = [
-  adminRoute({
+  route({
     id: 'listExposure',
     method: 'GET',
     path: '/api/v1/exposure',
     summary: 'List what an agent has seen and used, by credential and version.',
-    adminEvent: 'exposure.read',
+    permission: 'exposure.read',
     query: ExposureQuery,
     data: Type.Array(CredentialExposure),
     meta: 'paged',
@@ -28,25 +28,25 @@ export const exposureRoutes: readonly Route[] = [
       return streamList(sliceListing(toExposureResponses(versions), toOptionalPage(query)), (row) => row);
     },
   }),
-  adminRoute({
+  route({
     id: 'readExposure',
     method: 'GET',
     path: '/api/v1/exposure/{path}',
     summary: 'Read who has seen and used each version of a credential, including deleted ones.',
     params: { path: Path },
-    adminEvent: 'exposure.read',
+    permission: 'exposure.read',
     data: CredentialExposure,
     async handle({ vault, context, params, listSignal }) {
       const path = parsePath(params['path'] ?? '');
       return { data: toExposureResponse(path, await exposureOf(vault, context, path, listSignal())) };
     },
   }),
-  adminRoute({
+  route({
     id: 'readHeld',
     method: 'GET',
     path: '/api/v1/panic',
     summary: 'Count the leases, sessions and brokered requests that a panic would end now.',
-    adminEvent: 'exposure.read',
+    permission: 'exposure.read',
     query: PanicRequest,
     data: Held,
     async handle({ vault, context, query, listSignal }) {
@@ -54,12 +54,12 @@ export const exposureRoutes: readonly Route[] = [
       return { data: toHeldResponse(await readHeld(vault, context, agentName, listSignal())) };
     },
   }),
-  adminRoute({
+  route({
     id: 'panic',
     method: 'POST',
     path: '/api/v1/panic',
     summary: 'End every lease, session and brokered request of an agent, or all, and list the versions to rotate.',
-    adminEvent: 'service.panic',
+    permission: 'service.panic',
     body: PanicRequest,
     data: Panicked,
     async handle({ vault, context, body, listSignal }) {

@@ -9,7 +9,7 @@ import { parseSlotName } from '../../core/keyset.ts';
 import { listKeySlots, removeKeySlot } from '../../core/operations/keys.ts';
 import { ApiError } from '../../engine/errors.ts';
 import { addSlot, rotateKey, testSlot } from '../../vault/keys.ts';
-import { adminRoute, type PublicCall, publicRoute, type Route } from '../route.ts';
+import { type PublicCall, publicRoute, type Route, route } from '../route.ts';
 import { toKeySlotResponse } from '../serialize.ts';
 
 function assertLocal({ isLocal }: Pick<PublicCall<unknown, unknown>, 'isLocal'>): void {
@@ -18,23 +18,23 @@ function assertLocal({ isLocal }: Pick<PublicCall<unknown, unknown>, 'isLocal'>)
 }
 
 export const keyRoutes: readonly Route[] = [
-  adminRoute({
+  route({
     id: 'listKeySlots',
     method: 'GET',
     path: '/api/v1/key/slots',
     summary: 'List the key slots. Any one of them opens the vault.',
-    adminEvent: 'key.slot_list',
+    permission: 'key.slot_list',
     data: Type.Array(KeySlot),
     async handle({ vault, context }) {
-      return { data: (await vault.ledger.submit(listKeySlots(context))).map(toKeySlotResponse) };
+      return { data: (await vault.ledger.read(listKeySlots(context))).map(toKeySlotResponse) };
     },
   }),
-  adminRoute({
+  route({
     id: 'addKeySlot',
     method: 'POST',
     path: '/api/v1/key/slots',
     summary: 'Add a key slot.',
-    adminEvent: 'key.slot_add',
+    permission: 'key.slot_add',
     status: 201,
     body: KeySlotRequest,
     data: KeySlot,
@@ -49,37 +49,37 @@ export const keyRoutes: readonly Route[] = [
       return { data: toKeySlotResponse(slot) };
     },
   }),
-  adminRoute({
+  route({
     id: 'removeKeySlot',
     method: 'DELETE',
     path: '/api/v1/key/slots/{name}',
     summary: 'Remove a key slot, unless it is the last one.',
     params: { name: SlotName },
-    adminEvent: 'key.slot_remove',
+    permission: 'key.slot_remove',
     async handle({ vault, context, params }) {
       await vault.ledger.submit(removeKeySlot(context, parseSlotName(params['name'] ?? '')));
       return null;
     },
   }),
-  adminRoute({
+  route({
     id: 'testKeySlot',
     method: 'POST',
     path: '/api/v1/key/slots/{name}/test',
     summary: 'Test whether a key slot opens the vault.',
     params: { name: SlotName },
-    adminEvent: 'key.slot_test',
+    permission: 'key.slot_test',
     body: KeySlotTestRequest,
     data: KeySlotTest,
     async handle({ vault, context, params, body }) {
       return { data: await testSlot(vault, context, parseSlotName(params['name'] ?? ''), body.public_key ?? null) };
     },
   }),
-  adminRoute({
+  route({
     id: 'rotateKey',
     method: 'POST',
     path: '/api/v1/key/rotate',
     summary: 'Replace the key that encrypts values, the root key, or the key of the audit log.',
-    adminEvent: 'key.rotate',
+    permission: 'key.rotate',
     body: RotateKeyRequest,
     data: RotatedKey,
     async handle({ vault, context, body }) {
@@ -88,12 +88,12 @@ export const keyRoutes: readonly Route[] = [
       return { data: { key } };
     },
   }),
-  adminRoute({
+  route({
     id: 'lockVault',
     method: 'POST',
     path: '/api/v1/lock',
     summary: 'Lock the vault: brokered requests end, the server forgets the keys, and every later request is rejected.',
-    adminEvent: 'service.lock',
+    permission: 'service.lock',
     data: Health,
     async handle({ vault, context }) {
       await vault.access.lock(context);

@@ -30,6 +30,7 @@ export const leaseRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/leases',
     summary: 'List leases, newest first, including those that ended within 7 days. An agent sees its own.',
+    permission: 'lease.list',
     query: LeasesQuery,
     data: Type.Array(Lease),
     meta: 'paged',
@@ -44,6 +45,7 @@ export const leaseRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/leases/use',
     summary: 'Issue a use lease, whose token is accepted at the base URL of the credential.',
+    permission: 'lease.use',
     body: UseLeaseRequest,
     status: 201,
     data: UseLease,
@@ -61,6 +63,7 @@ export const leaseRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/leases/revoke',
     summary: 'Revoke all active leases of an agent, of a path, or both.',
+    permission: 'lease.revoke',
     body: RevokeRequest,
     data: RevokeResponse,
     acceptsIdempotencyKey: true,
@@ -76,11 +79,12 @@ export const leaseRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/leases/{lease_id}',
     summary: 'Read a lease.',
+    permission: 'lease.read',
     params: { lease_id: Id },
     data: Lease,
     async handle({ vault, context, params }) {
       const id = parseLeaseId(params['lease_id'] ?? '');
-      return { data: toLeaseResponse(await vault.ledger.submit(readLease(context, id))) };
+      return { data: toLeaseResponse(await vault.ledger.read(readLease(context, id))) };
     },
   }),
   route({
@@ -88,6 +92,7 @@ export const leaseRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/leases/{lease_id}/renew',
     summary: 'Renew a lease from now, if the current policies allow it.',
+    permission: 'lease.renew',
     params: { lease_id: Id },
     body: Nothing,
     data: Lease,
@@ -102,6 +107,7 @@ export const leaseRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/leases/{lease_id}',
     summary: 'Revoke a lease.',
+    permission: 'lease.revoke',
     params: { lease_id: Id },
     async handle({ vault, context, params }) {
       await vault.ledger.submit(revokeLease(context, parseLeaseId(params['lease_id'] ?? '')));

@@ -15,33 +15,33 @@ import { addOperator, rotateOperatorKey, toIdentity } from '../../vault/operator
 import { sliceListing } from '../../vault/paging.ts';
 import { invite } from '../../vault/passkeys.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
-import { adminRoute, type Route } from '../route.ts';
+import { type Route, route } from '../route.ts';
 import { toOperatorResponse } from '../serialize.ts';
 
 const params = { name: OperatorName };
 const nameIn = (values: Readonly<Record<string, string>>): Name => parseOperatorName(values['name'] ?? '');
 
 export const operatorRoutes: readonly Route[] = [
-  adminRoute({
+  route({
     id: 'listOperators',
     method: 'GET',
     path: '/api/v1/operators',
     summary: 'List operators.',
-    adminEvent: 'operator.list',
+    permission: 'operator.list',
     query: PageQuery,
     data: Type.Array(Operator),
     meta: 'paged',
     async handle({ vault, context, query }) {
-      const operators = await vault.ledger.submit(listOperators(context));
+      const operators = await vault.ledger.read(listOperators(context));
       return streamList(sliceListing(operators, toOptionalPage(query)), toOperatorResponse);
     },
   }),
-  adminRoute({
+  route({
     id: 'addOperator',
     method: 'POST',
     path: '/api/v1/operators',
     summary: 'Add an operator with its roles, and how it logs in.',
-    adminEvent: 'operator.add',
+    permission: 'operator.add',
     status: 201,
     body: OperatorRequest,
     data: Operator,
@@ -57,26 +57,26 @@ export const operatorRoutes: readonly Route[] = [
       return { data: toOperatorResponse(operator) };
     },
   }),
-  adminRoute({
+  route({
     id: 'readOperator',
     method: 'GET',
     path: '/api/v1/operators/{name}',
     summary: 'Read an operator.',
     params,
-    adminEvent: 'operator.read',
+    permission: 'operator.read',
     data: Operator,
     represent: toOperatorResponse,
     async handle({ vault, context, params }) {
-      return { data: toOperatorResponse(await vault.ledger.submit(readOperator(context, nameIn(params)))) };
+      return { data: toOperatorResponse(await vault.ledger.read(readOperator(context, nameIn(params)))) };
     },
   }),
-  adminRoute({
+  route({
     id: 'replaceOperator',
     method: 'PUT',
     path: '/api/v1/operators/{name}',
     summary: "Replace an operator's roles, description and identity.",
     params,
-    adminEvent: 'operator.replace',
+    permission: 'operator.replace',
     body: OperatorReplacement,
     data: Operator,
     represent: toOperatorResponse,
@@ -91,13 +91,13 @@ export const operatorRoutes: readonly Route[] = [
       return { data: toOperatorResponse(await vault.ledger.submit(operation)) };
     },
   }),
-  adminRoute({
+  route({
     id: 'rotateOperatorKey',
     method: 'POST',
     path: '/api/v1/operators/{name}/rotate',
     summary: "Replace an operator's key; its sessions and leases end immediately.",
     params,
-    adminEvent: 'operator.rotate',
+    permission: 'operator.rotate',
     body: OperatorRotation,
     data: Operator,
     async handle({ vault, context, params, body }) {
@@ -105,38 +105,38 @@ export const operatorRoutes: readonly Route[] = [
       return { data: toOperatorResponse(operator) };
     },
   }),
-  adminRoute({
+  route({
     id: 'inviteOperator',
     method: 'POST',
     path: '/api/v1/operators/{name}/enrolment',
     summary: 'Make a code with which an operator registers a passkey, once within 24 hours.',
     params,
-    adminEvent: 'operator.invite',
+    permission: 'operator.invite',
     data: OneTimeCode,
     async handle({ vault, context, params }) {
       const { code, expiresAt } = await invite(vault, context, nameIn(params));
       return { data: { code, expires_at: toTimestamp(expiresAt) } };
     },
   }),
-  adminRoute({
+  route({
     id: 'removePasskey',
     method: 'DELETE',
     path: '/api/v1/operators/{name}/passkeys/{id}',
     summary: "Remove an operator's passkey; its sessions and leases end immediately. Its own, or as an admin.",
     params: { name: OperatorName, id: PasskeyId },
-    adminEvent: 'operator.passkey_remove',
+    permission: 'operator.passkey_remove',
     async handle({ vault, context, params }) {
       await vault.ledger.submit(removePasskey(context, nameIn(params), parsePasskeyId(params['id'] ?? '')));
       return null;
     },
   }),
-  adminRoute({
+  route({
     id: 'removeOperator',
     method: 'DELETE',
     path: '/api/v1/operators/{name}',
     summary: 'Remove an operator: its sessions and leases end immediately.',
     params,
-    adminEvent: 'operator.remove',
+    permission: 'operator.remove',
     represent: toOperatorResponse,
     async handle({ vault, context, params }) {
       await vault.ledger.submit(removeOperator(context, nameIn(params)));

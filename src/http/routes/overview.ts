@@ -26,7 +26,7 @@ import { readMatrix } from '../../vault/matrix.ts';
 import { listNodes, readActivity } from '../../vault/nodes.ts';
 import { search } from '../../vault/search.ts';
 import { readTree } from '../../vault/tree.ts';
-import { adminRoute, type Route } from '../route.ts';
+import { type Route, route } from '../route.ts';
 import {
   toActivityResponse,
   toAttentionResponse,
@@ -43,12 +43,12 @@ const parsePrefix = (text: string | undefined) =>
   text === undefined || text === '' ? null : parsePath(text, 'prefix');
 
 export const overviewRoutes: readonly Route[] = [
-  adminRoute({
+  route({
     id: 'readMatrix',
     method: 'GET',
     path: '/api/v1/matrix',
     summary: 'Decide every action of a page of agents on a page of credentials, with the reasons.',
-    adminEvent: 'policy.simulate',
+    permission: 'policy.matrix',
     query: MatrixQuery,
     data: Matrix,
     async handle({ vault, context, query, listSignal }) {
@@ -62,12 +62,12 @@ export const overviewRoutes: readonly Route[] = [
       return { data: toMatrixResponse(await readMatrix(vault, context, request, listSignal())) };
     },
   }),
-  adminRoute({
+  route({
     id: 'readTree',
     method: 'GET',
     path: '/api/v1/tree',
     summary: 'List one level of the tree of credential paths.',
-    adminEvent: 'credential.list',
+    permission: 'credential.tree',
     query: TreeQuery,
     data: Tree,
     async handle({ vault, context, query, listSignal }) {
@@ -77,12 +77,12 @@ export const overviewRoutes: readonly Route[] = [
       return { data: toTreeResponse(prefix ?? '', level) };
     },
   }),
-  adminRoute({
+  route({
     id: 'search',
     method: 'GET',
     path: '/api/v1/search',
     summary: 'Search the names of credentials, agents, policies and operators.',
-    adminEvent: 'service.read',
+    permission: 'service.read',
     query: SearchQuery,
     data: SearchResults,
     async handle({ vault, context, query, listSignal }) {
@@ -94,34 +94,34 @@ export const overviewRoutes: readonly Route[] = [
       return { data: { complete: isComplete, results } };
     },
   }),
-  adminRoute({
+  route({
     id: 'readAttention',
     method: 'GET',
     path: '/api/v1/attention',
     summary: 'List what an operator should look at.',
-    adminEvent: 'service.read',
+    permission: 'service.read',
     data: Type.Array(AttentionItem),
     async handle({ vault, context, listSignal }) {
       return { data: (await readAttention(vault, context, listSignal())).map(toAttentionResponse) };
     },
   }),
-  adminRoute({
+  route({
     id: 'readActivity',
     method: 'GET',
     path: '/api/v1/activity',
     summary: 'Count the retrievals, brokered requests and denials of this node in each minute of the last hour.',
-    adminEvent: 'service.read',
+    permission: 'service.read',
     data: Type.Array(ActivityMinute),
     async handle({ vault, context }) {
       return { data: (await readActivity(vault, context)).map(toActivityResponse) };
     },
   }),
-  adminRoute({
+  route({
     id: 'listNodes',
     method: 'GET',
     path: '/api/v1/nodes',
     summary: 'List this node, and the others that are connected to the same database.',
-    adminEvent: 'service.read',
+    permission: 'service.read',
     data: Type.Array(Node),
     async handle({ vault, context }) {
       return { data: (await listNodes(vault, context)).map(toNodeResponse) };

@@ -27,6 +27,7 @@ export const policyRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/policies/simulate',
     summary: 'Simulate a decision without access to a value. An agent may simulate only for itself.',
+    permission: 'policy.simulate',
     body: SimulateRequest,
     data: Simulation,
     async handle({ vault, context, body }) {
@@ -36,7 +37,7 @@ export const policyRoutes: readonly Route[] = [
         action: body.action,
         request: toUseRequest(body),
       };
-      const simulated = await vault.ledger.submit(simulate(context, question));
+      const simulated = await vault.ledger.read(simulate(context, question));
       const { allowed, policyName, leaseTtlSeconds, reason } = simulated;
       return { data: { allowed, policy_name: policyName, lease_ttl: leaseTtlSeconds, reason } };
     },

@@ -2,7 +2,7 @@
 import { Health } from '../../api/responses.ts';
 import { takeBackup } from '../../vault/backup/backup.ts';
 import { openApiDocument } from '../openapi.ts';
-import { adminRoute, publicRoute, type Route, type RouteGroup } from '../route.ts';
+import { publicRoute, type Route, type RouteGroup, route } from '../route.ts';
 
 const PROOF_HEADER = 'leasehold-proof';
 
@@ -41,12 +41,12 @@ export function aboutRoutes(groups: () => readonly RouteGroup[]): readonly Route
 const MEDIA_TYPE = 'application/x-ndjson';
 
 export const backupRoutes: readonly Route[] = [
-  adminRoute({
+  route({
     id: 'takeBackup',
     method: 'POST',
     path: '/api/v1/backup',
     summary: 'Everything in the vault as of one moment, for a backup. Values and private keys stay encrypted.',
-    adminEvent: 'service.backup',
+    permission: 'service.backup',
     content: { mediaType: MEDIA_TYPE, description: 'The records of a backup, one JSON object per line.' },
     async handle({ vault, context, disconnectSignal }) {
       // A large database takes long to copy before the first byte.

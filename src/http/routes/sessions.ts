@@ -54,9 +54,10 @@ export const sessionRoutes: readonly Route[] = [
     path: '/auth/session',
     aliases: ['/api/v1/auth/session'],
     summary: "The caller's own session.",
+    permission: 'session.read',
     data: CurrentSession,
     async handle(call) {
-      return { data: toCurrentSessionResponse(call, await call.vault.ledger.submit(readSession(call.context))) };
+      return { data: toCurrentSessionResponse(call, await call.vault.ledger.read(readSession(call.context))) };
     },
   }),
   route({
@@ -65,6 +66,7 @@ export const sessionRoutes: readonly Route[] = [
     path: '/auth/session/renew',
     aliases: ['/api/v1/auth/session/renew'],
     summary: "Extend the caller's own session by half an hour, up to its end. For operators.",
+    permission: 'session.renew',
     data: CurrentSession,
     async handle(call) {
       const { vault, context } = call;
@@ -81,13 +83,14 @@ export const sessionRoutes: readonly Route[] = [
     path: '/auth/session',
     aliases: ['/api/v1/auth/session'],
     summary: "End the caller's own session.",
+    permission: 'session.end',
     async handle({ vault, context, browser }) {
       if (!browser.isSession) {
         await vault.ledger.submit(endSession(context));
         return null;
       }
       // The administrator's token has no session; in a browser only its cookie ends.
-      const session = await vault.ledger.submit(readBrowserSession(context));
+      const session = await vault.ledger.read(readBrowserSession(context));
       if (session !== null) await vault.ledger.submit(endSession(context));
       return { isEmpty: true, headers: browser.clearCookie() };
     },

@@ -33,7 +33,7 @@ import type { OidcClient } from '../../vault/ports.ts';
 import { issueHandoff, redeemHandoff, requestIdentity, signInWithIdentity } from '../../vault/sign-in.ts';
 import type { Vault } from '../../vault/vault.ts';
 import type { BrowserPage } from '../browser-session.ts';
-import { adminRoute, type PublicCall, publicRoute, type Reply, type Route } from '../route.ts';
+import { type PublicCall, publicRoute, type Reply, type Route, route } from '../route.ts';
 import { toPasskeyResponse } from '../serialize.ts';
 
 /** Where the provider returns to. @throws INVALID_REQUEST where another program could have the address */
@@ -89,15 +89,15 @@ export const signInRoutes: readonly Route[] = [
       return { data };
     },
   }),
-  adminRoute({
+  route({
     id: 'openBrowserSession',
     method: 'POST',
     path: '/api/v1/auth/browser',
     summary: "Use the caller's token in a browser: half of it as a cookie. For operators and the administrator.",
-    adminEvent: 'session.browser',
+    permission: 'session.browser',
     data: BrowserSession,
     async handle({ vault, context, token, browser }) {
-      return openInBrowser(browser, token, await vault.ledger.submit(readBrowserSession(context)));
+      return openInBrowser(browser, token, await vault.ledger.read(readBrowserSession(context)));
     },
   }),
   publicRoute({
@@ -196,13 +196,13 @@ export const signInRoutes: readonly Route[] = [
       return openNew(browser, await signInWithIdentity(vault, provider, context, callbackOf(browser), { code, state }));
     },
   }),
-  adminRoute({
+  route({
     id: 'issueHandoff',
     method: 'POST',
     path: '/api/v1/auth/handoff',
     summary:
       'Make a code that signs a browser in as the caller, once within a minute. For operators outside a browser.',
-    adminEvent: 'session.handoff',
+    permission: 'session.handoff',
     data: OneTimeCode,
     async handle({ vault, context, token, browser }) {
       const { code, expiresAt } = await issueHandoff(vault, context, token, browser.isSession);

@@ -5,7 +5,8 @@ import { Path } from '../../api/fields.ts';
 import { TargetsRequest } from '../../api/requests.ts';
 import { CatalogueService, CredentialTargets } from '../../api/responses.ts';
 import { completeUsage, SERVICES } from '../../core/catalogue/catalogue.ts';
-import { deleteTargets, putTargets, readCatalogue, readTargets } from '../../core/operations/targets.ts';
+import { authorize } from '../../core/operations/authorize.ts';
+import { deleteTargets, putTargets, readTargets } from '../../core/operations/targets.ts';
 import { parsePath } from '../../core/path.ts';
 import { type Route, route } from '../route.ts';
 import { toServiceResponse, toTargetsResponse } from '../serialize.ts';
@@ -16,6 +17,7 @@ export const targetRoutes: readonly Route[] = [
     method: 'PUT',
     path: '/api/v1/targets/{path}',
     summary: 'Set where a credential may be used, and how it is placed in a request. Ends its use leases.',
+    permission: 'target.put',
     params: { path: Path },
     body: TargetsRequest,
     data: CredentialTargets,
@@ -30,12 +32,13 @@ export const targetRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/targets/{path}',
     summary: 'Read where a credential may be used.',
+    permission: 'target.read',
     params: { path: Path },
     data: CredentialTargets,
     represent: toTargetsResponse,
     async handle({ vault, context, params }) {
       const path = parsePath(params['path'] ?? '');
-      return { data: toTargetsResponse(await vault.ledger.submit(readTargets(context, path))) };
+      return { data: toTargetsResponse(await vault.ledger.read(readTargets(context, path))) };
     },
   }),
   route({
@@ -43,6 +46,7 @@ export const targetRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/targets/{path}',
     summary: 'Delete the targets of a credential, which then cannot be used. Ends its use leases.',
+    permission: 'target.delete',
     params: { path: Path },
     represent: toTargetsResponse,
     async handle({ vault, context, params }) {
@@ -55,9 +59,10 @@ export const targetRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/services',
     summary: 'List the services whose targets and placement the catalogue has.',
+    permission: 'target.read',
     data: Type.Array(CatalogueService),
     async handle({ vault, context }) {
-      await vault.ledger.submit(readCatalogue(context));
+      await vault.ledger.read(authorize(context, 'target.read'));
       return { data: SERVICES.map(toServiceResponse) };
     },
   }),

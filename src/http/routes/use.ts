@@ -28,6 +28,7 @@ export const useRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/use',
     summary: 'Make a request with a credential that the caller does not see.',
+    permission: 'credential.use',
     body: UseRequest,
     data: UseResponse,
     async handle({ vault, context, body, disconnectSignal }) {

@@ -4,10 +4,11 @@ import type { Caller } from '../../core/agent.ts';
 import type { BatchState } from '../../core/batch-state.ts';
 import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, VIEWER_POLICY } from '../../core/lease.ts';
 import { isOperatorName, type PrincipalName } from '../../core/names.ts';
-import { type Context, type Operation, operation, rejected, succeeded } from '../../core/operation.ts';
+import { type Context, forbidden, type Operation, operation, succeeded } from '../../core/operation.ts';
 import { access } from '../../core/operations/access.ts';
-import { hasRole, roleFor } from '../../core/operator.ts';
+import { hasRole } from '../../core/operator.ts';
 import type { CredentialPath } from '../../core/path.ts';
+import { PERMISSIONS } from '../../core/permissions.ts';
 import type { UseRequest } from '../../core/target.ts';
 import { decideTarget } from '../../core/use-decision.ts';
 import { decide, explain } from './decision.ts';
@@ -35,27 +36,23 @@ export interface SimulatedQuestion {
 export function simulate(context: Context, question: SimulatedQuestion): Operation<Simulated> {
   const { agent, path, action, request } = question;
   const reads = request === null ? {} : { credential: path, usage: true as const };
-  return operation(
-    { context, event: 'policy.simulate', resource: path, requiredRole: 'authenticated', reads },
-    ({ caller, state, entry }) => {
-      if (caller.kind === 'agent' && caller.agent.name !== agent) {
-        const denied = entry('denied', { reason: 'an agent may simulate only for itself' });
-        return rejected('ACCESS_DENIED', 'An agent may simulate only for itself.', denied);
-      }
-      const byRole = simulateRole(state, agent, action);
-      if (byRole !== null) return succeeded(byRole, null);
-      const { policies } = state.control;
-      const decision = decide(policies, agent, action, path);
-      const isRegistered = state.control.principalByName(agent) !== null;
-      const reason = explain(decision, { policies, agent, isRegistered, action, path });
-      if (!decision.allowed) return succeeded({ ...DENIED, reason }, null);
-      const lack = request === null ? null : lackOfTargets(state, caller, path, request);
-      if (lack !== null) return succeeded({ ...DENIED, reason: `${reason} But ${lack}.` }, null);
-      const { policyName, ttlSeconds } = decision;
-      const allowed: Simulated = { allowed: true, policyName, leaseTtlSeconds: ttlSeconds, reason };
-      return succeeded(allowed, null);
-    },
-  );
+  return operation({ context, permission: 'policy.simulate', resource: path, reads }, ({ caller, state, entry }) => {
+    if (caller.kind === 'agent' && caller.agent.name !== agent) {
+      return forbidden({ entry }, 'an agent may simulate only for itself');
+    }
+    const byRole = simulateRole(state, agent, action);
+    if (byRole !== null) return succeeded(byRole, null);
+    const { policies } = state.control;
+    const decision = decide(policies, agent, action, path);
+    const isRegistered = state.control.principalByName(agent) !== null;
+    const reason = explain(decision, { policies, agent, isRegistered, action, path });
+    if (!decision.allowed) return succeeded({ ...DENIED, reason }, null);
+    const lack = request === null ? null : lackOfTargets(state, caller, path, request);
+    if (lack !== null) return succeeded({ ...DENIED, reason: `${reason} But ${lack}.` }, null);
+    const { policyName, ttlSeconds } = decision;
+    const allowed: Simulated = { allowed: true, policyName, leaseTtlSeconds: ttlSeconds, reason };
+    return succeeded(allowed, null);
+  });
 }
 
 /** What the roles of an operator decide; null if policies decide. */
@@ -66,7 +63,7 @@ function simulateRole({ control }: BatchState, name: PrincipalName, action: stri
   if (hasRole(operator, 'admin'))
     return { ...allowed, policyName: ADMIN_POLICY, reason: 'An operator with the role admin may do everything.' };
   if (action === 'list') return { ...allowed, policyName: VIEWER_POLICY, reason: 'Every operator may list.' };
-  const needed = roleFor(`credential.${action}`);
+  const needed = PERMISSIONS[`credential.${action}`].role;
   return hasRole(operator, needed)
     ? null
     : { ...DENIED, reason: `Only an operator with the role ${needed} may do this.` };

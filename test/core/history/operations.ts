@@ -3,8 +3,8 @@ import { parseValue } from '../../../src/core/credential.ts';
 import type { ActorName, AgentId, PublicKey, TokenHash } from '../../../src/core/names.ts';
 import { parseAgentName, parseCredentialType, parsePolicyName } from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
-import { listAudit } from '../../../src/core/operations/admin-read.ts';
 import { deregisterAgent, registerAgent } from '../../../src/core/operations/agents.ts';
+import { authorize } from '../../../src/core/operations/authorize.ts';
 import * as credentials from '../../../src/core/operations/credentials.ts';
 import * as leases from '../../../src/core/operations/leases.ts';
 import { serviceEvent } from '../../../src/core/operations/lifecycle.ts';
@@ -64,7 +64,7 @@ export function toOperation(ask: Ask): Operation<unknown> {
     case 'readPolicy':
       return policies.readPolicy.operation(context, parsePolicyName(command.name));
     case 'readAudit':
-      return listAudit(context);
+      return authorize(context, 'audit.list');
     case 'simulate': {
       const { action } = command;
       const question = { agent: parseAgentName(command.agent), path: parsePath(command.path), action, request: null };
