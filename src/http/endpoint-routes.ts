@@ -30,7 +30,7 @@ export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(en
       data: Type.Array(replySchema(of)),
       meta: 'paged',
       async handle({ vault, context, query }) {
-        const rows = await vault.ledger.submit(endpoint.operation(context, input.read('', {})));
+        const rows = await vault.ledger.read(endpoint.operation(context, input.read('', {})));
         return streamList(sliceListing(rows as readonly ValueOf<F>[], toOptionalPage(query)), toReply);
       },
     });
@@ -42,7 +42,8 @@ export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(en
     data: reply === null ? null : replySchema(of),
     async handle({ vault, context, params, body: given }) {
       const request = input.read(params[of.key] ?? '', (given ?? {}) as Readonly<Record<string, unknown>>);
-      const row = await vault.ledger.submit(endpoint.operation(context, request));
+      const operation = endpoint.operation(context, request);
+      const row = await (method === 'GET' ? vault.ledger.read(operation) : vault.ledger.submit(operation));
       return reply === null ? null : { data: toReply(row as ValueOf<F>) };
     },
   });

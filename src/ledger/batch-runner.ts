@@ -6,6 +6,7 @@
 import type { Session } from '../core/agent.ts';
 import { BatchState, LoadedRows, type ReadSet, type VaultSettings } from '../core/batch-state.ts';
 import type { KeySlot } from '../core/keyset.ts';
+import type { EntryId } from '../core/names.ts';
 import type { Operation } from '../core/operation.ts';
 import { SUBJECT } from '../core/state.ts';
 import { headMac } from '../crypto/chain.ts';
@@ -13,14 +14,12 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { newId } from '../crypto/primitives.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
-import type { ControlChanges, LoadedFromStore, StoredChange, StoreTransaction } from '../store/store.ts';
-import { readEpoch } from '../store/vault-metadata.ts';
+import type { ClusterState, ControlChanges, LoadedFromStore, StoredChange, StoreTransaction } from '../store/store.ts';
 import { isAuthentic } from './authenticated-rows.ts';
 import { type Clock, DatabaseClock } from './clock.ts';
-import { applyRemoteChanges, refreshKeys } from './cluster-sync.ts';
+import { applyRemoteChanges, isCurrent, refreshKeys } from './cluster-sync.ts';
 import { type DecidedBatch, decideBatch, type OperationResult } from './decide-batch.ts';
 import type { LedgerMeasures } from './ledger-measures.ts';
-import { NEVER_ABORTED, SingleFlight } from './single-flight.ts';
 import type { DenialBudget } from './token-buckets.ts';
 import { readVaultState, type VaultState } from './vault-state.ts';
 
@@ -46,18 +45,26 @@ export interface CommittedBatch {
   readonly durable: Promise<void> | null;
 }
 
+export interface DecidedReads {
+  readonly replies: ReadonlyMap<Operation<unknown>, unknown>;
+  /** Resolves when everything is on disk that the operations have seen. */
+  readonly durable: Promise<unknown>;
+}
+
 export class BatchRunner {
   readonly #parts: BatchParts;
   readonly #measures: LedgerMeasures;
-  readonly #epochs: SingleFlight<number>;
   #memory: VaultState;
+  /** Whether agents, operators and policies in memory include changes that are not written. */
+  #isAhead = false;
+  /** Resolves when the last batch that was written is durable. */
+  #durable: Promise<void> = Promise.resolve();
 
   constructor(parts: BatchParts, measures: LedgerMeasures) {
     this.#parts = parts;
     this.#measures = measures;
     this.#memory = parts.memory;
     parts.store.see(parts.memory.lastSeenEntry);
-    this.#epochs = new SingleFlight(() => parts.store.run(readEpoch(), 'urgent'));
   }
 
   get memory(): VaultState {
@@ -77,7 +84,10 @@ export class BatchRunner {
     try {
       now = await this.#begin(transaction);
       populate(keys, this.#memory, loaded, transaction.found);
+      // A decision that throws leaves its changes.
+      this.#isAhead = true;
       decided = this.#decide(operations, loaded, now);
+      this.#isAhead = decided.head.epoch !== this.#memory.tip.epoch;
     } catch (error) {
       await transaction.rollback();
       throw error;
@@ -97,6 +107,7 @@ export class BatchRunner {
       changes,
       accesses,
     });
+    this.#durable = durable;
     this.#advanceState(decided, now);
     const writtenAt = performance.now();
     this.#measures.writeSeconds.observe((writtenAt - startedAt) / 1000);
@@ -105,12 +116,18 @@ export class BatchRunner {
 
   /** Applies what other nodes committed. Resolves to the time of the batch. */
   async #begin({ shared }: StoreTransaction): Promise<number> {
-    const { store, keys, clock } = this.#parts;
-    if (shared === null) return Math.max(clock.now(), this.#memory.lastEntryAt);
-    this.#parts.onRemoved(await applyRemoteChanges(this.#memory, shared, store, keys));
-    store.see(this.#memory.lastSeenEntry);
-    const notBefore = Math.max(shared.highWaterTime, this.#memory.lastEntryAt);
-    if (clock instanceof DatabaseClock) {
+    if (shared !== null) {
+      const { store, keys } = this.#parts;
+      this.#parts.onRemoved(await applyRemoteChanges(this.#memory, shared, store, keys));
+      store.see(this.#memory.lastSeenEntry);
+    }
+    return this.#timeOf(shared);
+  }
+
+  #timeOf(shared: ClusterState | null): number {
+    const { clock } = this.#parts;
+    const notBefore = Math.max(shared?.highWaterTime ?? 0, this.#memory.lastEntryAt);
+    if (shared !== null && clock instanceof DatabaseClock) {
       clock.sync(shared.now);
       clock.advance(notBefore);
     }
@@ -131,6 +148,7 @@ export class BatchRunner {
 
   #advanceState({ head, tree, entries, changes, keys }: DecidedBatch, now: number): void {
     if (keys.version !== this.#parts.keys.version) this.#parts.keys.replaceWith(keys);
+    this.#isAhead = false;
     const memory = this.#memory;
     memory.tip = { ...head, tree };
     memory.head = head;
@@ -149,11 +167,31 @@ export class BatchRunner {
   }
 
   /**
-   * Whether agents and policies in memory include every commit before this call. If not, a batch brings them up to
-   * date. Always true if no other node writes to the store. @throws StoreError
+   * Decides operations on memory and on stored rows, without the lock of a batch. An operation has no reply if its
+   * outcome is a rejection, is recorded or changes something. None has one if memory lacks a commit before this call,
+   * or is ahead of the store: then a batch decides. @throws StoreError
    */
-  async isFresh(): Promise<boolean> {
-    return !this.#parts.store.isMultiWriter || (await this.#epochs.run(NEVER_ABORTED)) === this.#memory.tip.epoch;
+  async read(operations: readonly Operation<unknown>[]): Promise<DecidedReads> {
+    const { store, keys, settings } = this.#parts;
+    const loaded = new LoadedRows();
+    const reads = operations.map((operation) => readSetOf(this.#memory, operation, loaded, store.isMultiWriter));
+    const { found, shared, durable } = await store.load(reads);
+    const replies = new Map<Operation<unknown>, unknown>();
+    const memory = this.#memory;
+    const isUsable = !this.#isAhead && (shared === null || isCurrent(memory, shared, keys));
+    const now = isUsable ? this.#timeOf(shared) : null;
+    // A batch deletes the policies that have expired.
+    if (now !== null && memory.control.policies.expired(now).length === 0) {
+      populate(keys, memory, loaded, found);
+      const state = new BatchState(memory.control, loaded, settings);
+      const moment = { now, seq: memory.tip.seq + 1, entryId: newId() as EntryId, newId };
+      for (const operation of operations) {
+        const { response, entry, changes } = operation.decide(state, moment);
+        if ('reply' in response && entry === null && changes.length === 0) replies.set(operation, response.reply);
+      }
+    }
+    // Agents and policies in memory include the last batch that was written.
+    return { replies, durable: Promise.all([durable, this.#durable]) };
   }
 
   /**
@@ -179,7 +217,7 @@ export class BatchRunner {
     }
     if (this.#parts.isReadOnly === true) {
       await transaction.rollback();
-      this.#memory = memory;
+      this.#replaceMemory(memory);
       return;
     }
     const fields = { ...memory.tip, tree: memory.tip.tree.toString() };
@@ -194,7 +232,12 @@ export class BatchRunner {
     await durable;
     memory.head = head;
     memory.unstoredNodes = [];
+    this.#replaceMemory(memory);
+  }
+
+  #replaceMemory(memory: VaultState): void {
     this.#memory = memory;
+    this.#isAhead = false;
   }
 }
 

@@ -10,7 +10,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { CompactRange } from '../crypto/tree.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
-import type { ClusterView, ControlChanges, Head, HeldRemove, LastEntry } from '../store/store.ts';
+import type { ClusterState, ClusterView, ControlChanges, Head, HeldRemove, LastEntry } from '../store/store.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
 import { isAuthentic } from './authenticated-rows.ts';
 import { readControl } from './read-control.ts';
@@ -56,6 +56,17 @@ export async function applyRemoteChanges(
   else if (last.hmac !== memory.lastSeenEntry?.hmac) memory.lastEntryAt = await timeOf(last, shared, store, keys);
   memory.lastSeenEntry = last;
   return removals;
+}
+
+/**
+ * Whether memory includes every change of other nodes to agents, operators, policies and keys. False also for a state
+ * that only a batch can judge. A time ahead of the database's clock counts if the MAC of its entry is valid.
+ */
+export function isCurrent({ head: known, tip, lastSeenEntry }: VaultState, shared: ClusterState, keys: VaultKeys) {
+  const { head, last, now, keysetVersion } = shared;
+  if (head === null || head.epoch !== tip.epoch || keysetVersion !== keys.version) return false;
+  if (!isSame(head, known) && !isHeadInForce(keys, head)) return false;
+  return last === null || last.hmac === lastSeenEntry?.hmac || Date.parse(last.timestamp) <= now;
 }
 
 /** @throws StoreError if the log and the rows were altered together */

@@ -7,11 +7,12 @@
  * UNAVAILABLE, and memory is read again from the store before the next batch. If a sync fails every waiting operation
  * is rejected, and the process stops.
  */
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Requester } from '../core/agent.ts';
 import type { Operation } from '../core/operation.ts';
 import { NOOP } from '../core/operations/lifecycle.ts';
 import { type StoreError, storeErrorOf } from '../store/errors.ts';
-import { type BatchParts, BatchRunner } from './batch-runner.ts';
+import { type BatchParts, BatchRunner, type DecidedReads } from './batch-runner.ts';
 import type { OperationResult } from './decide-batch.ts';
 import {
   deliver,
@@ -53,6 +54,10 @@ export class Ledger {
   readonly #parts: LedgerParts;
   readonly #queue: FairQueue;
   readonly #batches: BatchRunner;
+  /** The reads that the next query serves, and their outcome. */
+  readonly #unread: Operation<unknown>[] = [];
+  #nextReads: Promise<DecidedReads> | null = null;
+  #lastReads: Promise<unknown> = Promise.resolve();
   readonly measures = new LedgerMeasures();
   #state: LedgerState = 'ok';
   #isRunning = false;
@@ -62,6 +67,8 @@ export class Ledger {
   readonly #pendingCommits = new PendingCommits(() => this.#schedule());
   /** Submit the operations that wait for another one. */
   #deferred: (() => void)[] = [];
+  /** Those operations until they are settled. WHY: a caller that has the response of one expects to read its entry. */
+  readonly #unawaited = new Set<Promise<unknown>>();
   #whenIdle: ((delivered: Promise<void>) => void)[] = [];
 
   constructor(parts: LedgerParts) {
@@ -101,8 +108,30 @@ export class Ledger {
     });
   }
 
-  read<R>(operation: Operation<R>): Promise<R> {
-    return this.submit(operation);
+  /**
+   * Decides an operation that changes nothing and is recorded only if it is rejected, without the lock that serializes
+   * nodes. Sees every commit before this call. A rejection is decided again in a batch, which records it. @throws as
+   * `submit`
+   */
+  async read<R>(operation: Operation<R>): Promise<R> {
+    if (this.#unawaited.size > 0) await this.#settleUnawaited();
+    if (this.#isClosed || this.#state !== 'ok') return this.submit(operation);
+    this.#unread.push(operation);
+    this.#nextReads ??= this.#decideReads();
+    const replies = await repliesOf(this.#nextReads);
+    if (replies === null || !replies.has(operation)) return this.submit(operation);
+    // The reply has the operation's type, because it is the operation's.
+    return replies.get(operation) as R;
+  }
+
+  /** One query at a time, for all reads that wait for the previous one or arrive in one iteration of the event loop. */
+  async #decideReads(): Promise<DecidedReads> {
+    await this.#lastReads;
+    await nextIteration();
+    const decided = this.#batches.read(this.#unread.splice(0));
+    this.#nextReads = null;
+    this.#lastReads = decided.catch(() => undefined);
+    return decided;
   }
 
   /**
@@ -113,7 +142,14 @@ export class Ledger {
     const { promise, resolve } = Promise.withResolvers<R>();
     if (this.#deferred.length === 0) setTimeout(() => this.#submitDeferred(), MAX_DEFERRAL_MS);
     this.#deferred.push(() => resolve(this.submit(operation)));
+    const settled: Promise<void> = promise.catch(() => undefined).then(() => void this.#unawaited.delete(settled));
+    this.#unawaited.add(settled);
     return promise;
+  }
+
+  async #settleUnawaited(): Promise<void> {
+    this.#submitDeferred();
+    await Promise.all(this.#unawaited);
   }
 
   #submitDeferred(): void {
@@ -128,10 +164,10 @@ export class Ledger {
 
   /**
    * Resolves when agents and policies in memory include every commit before this call, immediately if no other node
-   * writes to the store. @throws StoreError, UNAVAILABLE
+   * writes to the store. @throws UNAVAILABLE
    */
   async refresh(): Promise<void> {
-    if (!(await this.#batches.isFresh())) await this.submit(NOOP);
+    if (this.#parts.store.isMultiWriter) await this.read(NOOP);
   }
 
   /**
@@ -234,6 +270,17 @@ export class Ledger {
       this.#recovery = null;
       if (this.#state === 'failing') this.submit(NOOP).catch(() => undefined);
     }, RECOVERY_INTERVAL_MS).unref();
+  }
+}
+
+/** Null if the storage fails, which a batch reports. */
+async function repliesOf(reads: Promise<DecidedReads>): Promise<DecidedReads['replies'] | null> {
+  try {
+    const { replies, durable } = await reads;
+    await durable;
+    return replies;
+  } catch {
+    return null;
   }
 }
 

@@ -10,7 +10,7 @@ import type { CredentialId } from '../core/names.ts';
 import type { Dialect } from './dialect.ts';
 import type { StoredCheckpoint } from './schema.ts';
 import type { Procedure } from './statement.ts';
-import type { Head, LogLocation, SeenEntry, StoreTransaction, SweepResult } from './store.ts';
+import type { Head, LoadedView, LogLocation, SeenEntry, StoreTransaction, SweepResult } from './store.ts';
 import type { StreamLog } from './stream-log.ts';
 
 /** A method rejects only with a `StoreError`. */
@@ -29,6 +29,8 @@ export interface Store {
   /** The location that `openLogReader` takes in a thread or in another process. */
   locateLog(): Promise<LogLocation>;
   begin(reads: readonly ReadSet[]): Promise<StoreTransaction>;
+  /** Loads the rows of `begin` without the lock that serializes nodes. */
+  load(reads: readonly ReadSet[]): Promise<LoadedView>;
   /**
    * Runs the procedure outside transactions, and resolves to committed, durable data. `urgent`, for reads that precede
    * every batch: does not wait for lists. Steps through lists and the log take a few milliseconds each, however large

@@ -106,8 +106,8 @@ export interface ControlChanges {
   readonly states: ReadonlyMap<string, string>;
 }
 
-/** The state that nodes share, fixed for the duration of a transaction. */
-export interface ClusterView {
+/** What nodes share. */
+export interface ClusterState {
   /** Null if the row was deleted. */
   readonly head: Head | null;
   /** The database clock, which all nodes use: milliseconds since 1970. */
@@ -118,6 +118,10 @@ export interface ClusterView {
   readonly last: LastEntry | null;
   /** The version of the keyset; 0 if the row does not exist. */
   readonly keysetVersion: number;
+}
+
+/** The state that nodes share, fixed for the duration of a transaction. */
+export interface ClusterView extends ClusterState {
   /** Changes after that epoch; null if it is so old that the control state must be reloaded. */
   readControl(afterEpoch: number): Promise<ControlChanges | null>;
 }
@@ -134,6 +138,15 @@ export interface StoreTransaction {
   readonly shared: ClusterView | null;
   commit(batch: WriteSet): Promise<Committed>;
   rollback(): Promise<void>;
+}
+
+/** Rows as of one moment, outside transactions. */
+export interface LoadedView {
+  readonly found: LoadedFromStore;
+  /** The shared state as of that moment; null if this process is the only writer. */
+  readonly shared: ClusterState | null;
+  /** Resolves when the rows are durable. @throws StoreError `fatal` */
+  readonly durable: Promise<void>;
 }
 
 export interface LastEntry {

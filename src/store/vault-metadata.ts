@@ -74,12 +74,6 @@ export function* isDeregistered(agentId: AgentId): Procedure<boolean> {
   return rows.length > 0;
 }
 
-/** Control state of the current epoch is current. */
-export function* readEpoch(): Procedure<number> {
-  const [row] = yield sql`SELECT epoch FROM audit_head`;
-  return numberIn(row, 'epoch');
-}
-
 /** The latest `now` of any `sweep`, or 0: what had ended by then must stay ended when a clock is moved back. */
 export function* readHighWaterTime(): Procedure<number> {
   const [row] = yield sql`SELECT high_water_time FROM vault`;

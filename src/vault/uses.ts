@@ -193,8 +193,8 @@ export class Uses {
     const { authentication } = running.context;
     const { leaseId, path, request, approvalId } = running.started;
     const check = checkUse({ leaseId, path, request, approvalId, authentication });
-    // A batch that fails decides nothing; the next interval checks again.
-    this.#ledger.submit(check).then(
+    // A read that fails decides nothing; the next interval checks again.
+    this.#ledger.read(check).then(
       (end) => {
         if (end === null || running.end !== null) return;
         running.end = end;

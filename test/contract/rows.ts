@@ -1,5 +1,6 @@
 /** Rows for the contract of the store, and functions that write them. */
 
+import assert from 'node:assert/strict';
 import type { Agent, Session } from '../../src/core/agent.ts';
 import type { Approval, ApprovalId, ApprovalKey } from '../../src/core/approval.ts';
 import type { AuditEntry } from '../../src/core/audit.ts';
@@ -269,10 +270,17 @@ export async function commitEntries(store: Store, count: number): Promise<void> 
 }
 
 /** The rows that a transaction loads for these keys; the transaction is rolled back. */
+/** No order of rows is promised. */
+function inOrder(found: LoadedFromStore): readonly (readonly [string, readonly string[]])[] {
+  return Object.entries(found).map(([kind, rows]) => [kind, [...rows].map((row) => JSON.stringify(row)).sort()]);
+}
+
+/** What a transaction finds, and a read without one. */
 export async function find(store: Store, keys: readonly ReadSet[]): Promise<LoadedFromStore> {
   const turn = await store.begin(keys);
   await turn.rollback();
-  const { found } = turn;
-  // In no order that is promised.
+  const { found, shared } = await store.load(keys);
+  assert.deepEqual(inOrder(found), inOrder(turn.found));
+  assert.deepEqual([shared?.head, shared?.last], [turn.shared?.head, turn.shared?.last]);
   return { ...found, leases: found.leases.toSorted((a, b) => a.seq - b.seq) };
 }

@@ -11,7 +11,7 @@ function request(agentName: string | null, bodyBytes: number): FastifyRequest {
   return {
     authentication: agentName === null ? null : { kind: 'agent', agentName },
     ip: '192.0.2.1',
-    routeOptions: { config: { isPublic: agentName === null } },
+    routeOptions: { config: { permission: agentName === null ? null : 'lease.list' } },
     raw: { headers: { 'content-length': String(bodyBytes) } },
   } as unknown as FastifyRequest;
 }

@@ -57,12 +57,12 @@ test('during a sync the next batches are decided and written, and no response is
   await until(() => countWritten(vault.directory) === 2, 'the first batch is written');
   for (let number = 0; number < WORTH_A_TURN; number++) asked.push(ask('get', get(vault, 'prod/key')));
   await until(() => countWritten(vault.directory) === 2 + WORTH_A_TURN, 'the second batch is written');
-  asked.push(ask('unrecorded', vault.ledger.submit(SILENT)));
+  asked.push(ask('unrecorded', vault.ledger.submit(SILENT)), ask('read', vault.ledger.read(SILENT)));
   await settle(50);
   assert.deepEqual(answered, [], 'a response preceded its sync');
   disk.release();
   await Promise.all(asked);
-  assert.deepEqual(answered.sort(), [...Array<string>(WORTH_A_TURN).fill('get new'), 'put', 'unrecorded']);
+  assert.deepEqual(answered.sort(), [...Array<string>(WORTH_A_TURN).fill('get new'), 'put', 'read', 'unrecorded']);
   assert.equal((await verify(vault)).isValid, true);
 });
 

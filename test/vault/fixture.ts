@@ -204,12 +204,14 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
 /** The store with the test's clock instead of the database's; a store without a clock is unchanged. */
 function withTime(store: Store, time: TimeSource): Store {
   if (!store.isMultiWriter) return store;
+  const withNow = <S extends { readonly shared: object | null }>(view: S): S => ({
+    ...view,
+    shared: view.shared === null ? null : { ...view.shared, now: time.wall() },
+  });
   return inFrontOf(store, {
     readTime: async () => time.wall(),
-    async begin(keys) {
-      const turn = await store.begin(keys);
-      return { ...turn, shared: turn.shared === null ? null : { ...turn.shared, now: time.wall() } };
-    },
+    begin: async (keys) => withNow(await store.begin(keys)),
+    load: async (keys) => withNow(await store.load(keys)),
   });
 }
 

@@ -59,7 +59,7 @@ test('a policy that expired while the vault was stopped grants nothing after the
   await replace(vault, 'lasting', null);
   hands.now = END;
   const again = await openAt(t, hands, vault.directory);
-  const names = async () => (await again.ledger.submit(listPolicies.operation(admin(), null))).map(({ name }) => name);
+  const names = async () => (await again.ledger.read(listPolicies.operation(admin(), null))).map(({ name }) => name);
   assert.deepEqual(await names(), ['lasting', 'later']);
   hands.now = END + 1;
   assert.deepEqual(await names(), ['lasting']);

@@ -8,7 +8,16 @@ import { StoreError } from '../errors.ts';
 import type { Store, StoreMeasures } from '../port.ts';
 import { KEY_SLOTS, KEYSET, type StoredCheckpoint } from '../schema.ts';
 import type { Procedure } from '../statement.ts';
-import type { Committed, Head, LogLocation, SeenEntry, StoreTransaction, SweepResult, WriteSet } from '../store.ts';
+import type {
+  Committed,
+  Head,
+  LoadedView,
+  LogLocation,
+  SeenEntry,
+  StoreTransaction,
+  SweepResult,
+  WriteSet,
+} from '../store.ts';
 import type { StreamLog } from '../stream-log.ts';
 import { readAccessCount } from './access-counts.ts';
 import type { PostgresAddress } from './address.ts';
@@ -21,9 +30,9 @@ import { Pool } from './pool.ts';
 import { assertPrivileges } from './privileges.ts';
 import { PostgresStreamLog } from './stream-log.ts';
 import { sweep } from './sweeper.ts';
-import { beginTransaction, prepareTransactions } from './transaction.ts';
+import { beginTransaction, loadUnlocked, prepareTransactions } from './transaction.ts';
 
-/** The connections besides one for transactions, and one for sessions and epochs. */
+/** The connections besides one for transactions, and one for urgent reads. */
 const READ_CONNECTIONS = 3;
 /** A migration may wait for that of another node, and rewrite large tables. */
 const MIGRATION_TIMEOUT_MS = 15 * 60_000;
@@ -36,7 +45,7 @@ export class PostgresStore implements Store {
   readonly measures: StoreMeasures;
   readonly #hosts: Hosts;
   readonly #pool: Pool;
-  /** Sessions and epochs precede every batch, so they do not queue behind lists. */
+  /** Reads that precede a batch or a list, such as those of sessions, so that they do not queue behind lists. */
   readonly #priorityPool: Pool;
   #connection: Connection | null = null;
   #isClosed = false;
@@ -101,6 +110,10 @@ export class PostgresStore implements Store {
   async begin(keys: readonly ReadSet[]): Promise<StoreTransaction> {
     const transaction = await this.#hosts.guard(() => this.#open(keys));
     return { ...transaction, commit: (batch) => this.#commit(transaction, batch) };
+  }
+
+  load(reads: readonly ReadSet[]): Promise<LoadedView> {
+    return this.#priorityPool.read((connection) => loadUnlocked(connection, reads));
   }
 
   /** Retries once after a lost connection: nothing was written yet, and another server may have taken over. */

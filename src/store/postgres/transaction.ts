@@ -9,7 +9,7 @@ import type { CredentialPath } from '../../core/path.ts';
 import { LAST_ENTRY, toHead, toLastEntry } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
 import type { Row } from '../statement.ts';
-import type { ClusterView, Head, SeenEntry, StoreTransaction, WriteSet } from '../store.ts';
+import type { ClusterState, Head, LoadedView, SeenEntry, StoreTransaction, WriteSet } from '../store.ts';
 import { type Connection, withDeadline } from './connection.ts';
 import { readControl } from './control-changes.ts';
 import { toStoreError } from './errors.ts';
@@ -41,7 +41,16 @@ export async function beginTransaction(
     const head = toHead(heads[0]);
     return {
       found,
-      shared: toShared(connection, head, state ?? {}),
+      shared: {
+        ...toClusterState(head, state ?? {}),
+        async readControl(afterEpoch) {
+          try {
+            return await readControl(connection, afterEpoch, head?.epoch ?? 0);
+          } catch (error) {
+            throw toStoreError(error);
+          }
+        },
+      },
       commit: (batch) => commit(connection, batch, head),
       rollback: () => rollBack(connection),
     };
@@ -63,14 +72,31 @@ function lockAndLoad(connection: Connection, reads: readonly ReadSet[], seenSeq:
     connection.query`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE`,
     connection.query`SELECT seq, hmac, mac, epoch, tree, control FROM audit_head WHERE id = 1 FOR UPDATE`,
     // WHY a separate statement: it must see what was committed while this transaction waited for the lock.
-    connection.query`
-      SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
-        (SELECT high_water_time FROM vault) AS high_water_time, (SELECT version FROM keyset) AS keyset_version,
-        (SELECT hmac FROM audit_entries WHERE seq = ${seenSeq}::bigint) AS seen_link,
-        last_seq, last_hmac, last_timestamp
-      FROM (VALUES (1)) AS one LEFT JOIN ${LAST_ENTRY} AS last ON true`,
+    readState(connection, seenSeq),
     loadRows(connection, reads),
   ]);
+}
+
+function readState(connection: Connection, seenSeq: number) {
+  return connection.query`
+    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
+      (SELECT high_water_time FROM vault) AS high_water_time, (SELECT version FROM keyset) AS keyset_version,
+      (SELECT hmac FROM audit_entries WHERE seq = ${seenSeq}::bigint) AS seen_link,
+      last_seq, last_hmac, last_timestamp
+    FROM (VALUES (1)) AS one LEFT JOIN ${LAST_ENTRY} AS last ON true`;
+}
+
+/** Takes one round trip and no lock. @throws errors of the driver */
+export async function loadUnlocked(connection: Connection, reads: readonly ReadSet[]): Promise<LoadedView> {
+  const [, heads, [state], found] = await Promise.all([
+    // WHY one snapshot: a row and what the log records about it, or a policy, must not be of different moments.
+    connection.query`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
+    connection.query`SELECT seq, hmac, mac, epoch, tree, control FROM audit_head WHERE id = 1`,
+    readState(connection, 0),
+    loadRows(connection, reads),
+    connection.query`COMMIT`,
+  ]);
+  return { found, shared: toClusterState(toHead(heads[0]), state ?? {}), durable: Promise.resolve() };
 }
 
 /** Prepares statements up front, so that the first batch does not hold the lock longer. @throws StoreError */
@@ -91,20 +117,13 @@ export async function prepareTransactions(connection: Connection): Promise<void>
   }
 }
 
-function toShared(connection: Connection, head: Head | null, state: Row): ClusterView {
+function toClusterState(head: Head | null, state: Row): ClusterState {
   return {
     head,
     now: Number(state['now']),
     highWaterTime: Number(state['high_water_time'] ?? 0),
     last: toLastEntry(state),
     keysetVersion: Number(state['keyset_version'] ?? 0),
-    async readControl(afterEpoch) {
-      try {
-        return await readControl(connection, afterEpoch, head?.epoch ?? 0);
-      } catch (error) {
-        throw toStoreError(error);
-      }
-    },
   };
 }
 

@@ -10,7 +10,7 @@ import type { Dialect } from '../dialect.ts';
 import type { DiskMeasures, Store, StoreMeasures } from '../port.ts';
 import { KEY_SLOTS, KEYSET, type StoredCheckpoint } from '../schema.ts';
 import { type Procedure, sql } from '../statement.ts';
-import type { Committed, Head, LogLocation, StoreTransaction, WriteSet } from '../store.ts';
+import type { Committed, Head, LoadedView, LogLocation, StoreTransaction, WriteSet } from '../store.ts';
 import { readLastSeq, readPosition, type StreamLog, savePosition } from '../stream-log.ts';
 import { AccessCounts, type CountingOptions, type CountRowId } from './access-counts.ts';
 import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
@@ -18,7 +18,7 @@ import { CredentialCache } from './credential-cache.ts';
 import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { sqliteDialect } from './dialect.ts';
 import { assertServingSpace } from './disk-space.ts';
-import { RowLoader } from './loader.ts';
+import { type LoadResult, RowLoader } from './loader.ts';
 import { SqliteLogFile } from './log-file.ts';
 import { Statements } from './statements.ts';
 import { Sweeper } from './sweeper.ts';
@@ -108,9 +108,7 @@ export class SqliteStore implements Store {
   async begin(reads: readonly ReadSet[]): Promise<StoreTransaction> {
     try {
       await this.#checkpointer.waitUntilWritable();
-      this.#walSync.assertInPlace();
-      assertServingSpace(this.#file);
-      const { found, countIds } = this.#loader.load(reads);
+      const { found, countIds } = this.#load(reads);
       return {
         found,
         shared: null,
@@ -120,6 +118,20 @@ export class SqliteStore implements Store {
     } catch (error) {
       throw toStoreError(error);
     }
+  }
+
+  async load(reads: readonly ReadSet[]): Promise<LoadedView> {
+    try {
+      return { found: this.#load(reads).found, shared: null, durable: this.#walSync.idle() };
+    } catch (error) {
+      throw toStoreError(error);
+    }
+  }
+
+  #load(reads: readonly ReadSet[]): LoadResult {
+    this.#walSync.assertInPlace();
+    assertServingSpace(this.#file);
+    return this.#loader.load(reads);
   }
 
   async addCheckpoint(checkpoint: StoredCheckpoint) {
