@@ -7,7 +7,7 @@ The export is newline-delimited JSON, oldest entry first. Each entry's hmac is
     base64(HMAC-SHA256(audit key, previous hmac as 32 bytes || canonical bytes))
 
 where the first entry follows 32 zero bytes, and the canonical bytes are one JSON array without white space: a format,
-and the fields in the order of FIELDS, USE_FIELDS and STATE_FIELDS. The head record names the last entry, so that a
+and the fields in the order of FIELDS, USE_FIELDS and STATE_FIELDS, null where the entry lacks one. The head record names the last entry, so that a
 truncated log is detected too. An entry "key.rotate_audit" is the last one under its key, and authenticates the next.
 
 A checkpoint is a signed note that says which root the tree of the first entries has; a log that does not extend each
@@ -39,7 +39,7 @@ TEXT, NULLABLE_TEXT, NULLABLE_NUMBER = {str}, {str, type(None)}, {int, type(None
 FIELDS: Fields = {
     "seq": {int},
     **dict.fromkeys(("id", "timestamp", "event_type", "agent_name", "resource", "action", "result"), TEXT),
-    **dict.fromkeys(("policy_name", "lease_id", "reason", "request_id", "remote_addr"), NULLABLE_TEXT),
+    **dict.fromkeys(("policy_name", "lease_id", "code", "reason", "request_id", "remote_addr"), NULLABLE_TEXT),
 }
 USE_FIELDS: Fields = {
     **dict.fromkeys(("method", "host", "target_path"), NULLABLE_TEXT),
@@ -49,7 +49,8 @@ USE_FIELDS: Fields = {
 STATE_FIELDS: Fields = dict.fromkeys(("subject", "state"), NULLABLE_TEXT)
 HMAC_FIELD: Fields = {"hmac": TEXT}
 
-REASON = list(FIELDS).index("reason")
+FORMAT = "leasehold-audit-v1"
+COVERED = (*FIELDS, *USE_FIELDS, *STATE_FIELDS)
 ROTATION = "key.rotate_audit"
 GENESIS, EMPTY_ROOT = bytes(32), hashlib.sha256(b"").digest()
 HAND_OVER = b"next audit key: "
@@ -364,6 +365,12 @@ def plain_line() -> re.Pattern[bytes]:
 
 
 PLAIN_LINE = plain_line()
+PLAIN_START = f'["{FORMAT}",'.encode()
+PLAIN_END = b",null" * (len(USE_FIELDS) + len(STATE_FIELDS)) + b"]"
+
+
+def canonical_bytes(entry: dict[str, Any]) -> bytes:
+    return to_json([FORMAT, *(entry.get(name) for name in COVERED)]).encode("utf-8")
 
 
 def read_entry(line: bytes) -> Entry:
@@ -372,7 +379,7 @@ def read_entry(line: bytes) -> Entry:
     plain = PLAIN_LINE.fullmatch(line) if is_plain else None
     if plain is not None:
         *values, stored = plain.groups()
-        canonical = b'["leasehold-audit-v1",' + b",".join(values) + b"]"
+        canonical = PLAIN_START + b",".join(values) + PLAIN_END
         return int(values[0]), values[2][1:-1].decode("ascii"), canonical, stored[1:-1], None
     if len(line) > LINE_LIMIT:
         raise ValueError("it is longer than 1 MiB")
@@ -387,16 +394,10 @@ def read_entry(line: bytes) -> Entry:
         # type(), not isinstance(): True would pass for an integer.
         if any(type(entry[name]) not in kinds for name, kinds in fields.items()):
             raise ValueError("a field has the wrong type")
-        values = [entry[name] for name in FIELDS]
-        more = [entry.get(name) for name in USE_FIELDS] if has_use or has_state else []
-        more += [entry[name] for name in STATE_FIELDS] if has_state else []
-        version = "leasehold-audit-v3" if has_state else "leasehold-audit-v2" if has_use else "leasehold-audit-v1"
         end = None
         if entry["event_type"] == ROTATION and entry["result"] == "allowed":
-            without = [version, *values[:REASON], None, *values[REASON + 1 :], *more]
-            end = to_json(without).encode("utf-8"), str(entry["reason"]).encode("utf-8")
-        canonical = to_json([version, *values, *more]).encode("utf-8")
-        return entry["seq"], entry["timestamp"], canonical, entry["hmac"].encode("utf-8"), end
+            end = canonical_bytes({**entry, "reason": None}), str(entry["reason"]).encode("utf-8")
+        return entry["seq"], entry["timestamp"], canonical_bytes(entry), entry["hmac"].encode("utf-8"), end
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8") from None
     except UnicodeEncodeError:

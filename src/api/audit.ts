@@ -1,6 +1,6 @@
 /** The schemas of queries of the audit log and of their responses. SOURCE: docs/api.md, "The audit log". */
 import { type TSchemaOptions, Type } from 'typebox';
-import { RESULTS } from '../core/audit.ts';
+import { ENTRY_COLUMNS, ENTRY_FIELDS, RESULTS, type AuditEntry as StoredEntry, USE_FIELDS } from '../core/audit.ts';
 import { TIMESTAMP } from '../core/timestamp.ts';
 import * as fields from './fields.ts';
 
@@ -63,35 +63,30 @@ export const ConsistencyQuery = StrictObject({
   ),
 });
 
-/**
- * An entry as it is stored, without the state of a row, which only the export has. WHY no enums: an altered entry can
- * still be listed, and `verify` reports the alteration.
- */
-export const AuditEntry = StrictObject({
-  seq: Type.Integer({ description: '1, 2, 3 …' }),
-  id: Text,
-  timestamp: Timestamp,
-  event_type: Type.String({ description: 'Such as `credential.retrieve`.' }),
-  agent_name: Type.String({ description: 'An agent, `admin` or `service`.' }),
-  resource: Type.String({ description: 'A credential path, `policy:<name>`, `agent:<name>`, `lease:<id>` or `*`.' }),
-  action: Text,
-  result: Type.String({ description: `${RESULTS.map((result) => `\`${result}\``).join(', ')}.` }),
-  policy_name: NullableText,
-  lease_id: NullableText,
-  reason: NullableText,
-  request_id: NullableText,
-  remote_addr: NullableText,
-  hmac: Text,
-  // Only in entries about the use of a credential.
-  method: Type.Optional(NullableText),
-  host: Type.Optional(NullableText),
-  target_path: Type.Optional(NullableText),
-  status: Type.Optional(NullableCount),
-  bytes_in: Type.Optional(NullableCount),
-  bytes_out: Type.Optional(NullableCount),
-  redactions: Type.Optional(NullableCount),
-  ended: Type.Optional(NullableText),
-});
+/** The state of a row is only in the export. */
+const LISTED_FIELDS = ENTRY_FIELDS.filter((name) => name !== 'subject' && name !== 'state');
+const SCHEMAS = { text: Text, 'text?': NullableText, number: Type.Integer(), 'number?': NullableCount };
+const DESCRIPTIONS: Partial<Record<keyof StoredEntry, string>> = {
+  seq: '1, 2, 3 …',
+  event_type: 'Such as `credential.retrieve`.',
+  agent_name: 'An agent, `admin` or `service`.',
+  resource: 'A credential path, `policy:<name>`, `agent:<name>`, `lease:<id>` or `*`.',
+  result: `${RESULTS.map((result) => `\`${result}\``).join(', ')}.`,
+  code: 'The cause of a denial, such as `no_policy`; `reason` is its text.',
+};
+
+/** WHY no enums: an altered entry can still be listed, and `verify` reports the alteration. */
+export const AuditEntry = Type.Unsafe<Pick<StoredEntry, (typeof LISTED_FIELDS)[number]>>(
+  StrictObject(Object.fromEntries(LISTED_FIELDS.map((name) => [name, schemaOf(name)]))),
+);
+
+/** The fields of a use are only in entries about one. */
+function schemaOf(name: keyof StoredEntry) {
+  const description = DESCRIPTIONS[name];
+  const schema = { ...SCHEMAS[ENTRY_COLUMNS[name]], ...(description === undefined ? {} : { description }) };
+  return USE_FIELDS.some((field) => field === name) ? Type.Optional(schema) : schema;
+}
+
 export const StateProblem = StrictObject({ subject: Text, problem: Text });
 /** Only if it was asked for. */
 export const StateCheck = StrictObject({

@@ -1,7 +1,8 @@
 /**
  * Agents, their sessions, and the identification of a request's caller. SOURCE: docs/api.md, "Agents" and "Logging in".
  */
-import { ApiError, invalidRequest } from '../engine/errors.ts';
+import { invalidRequest } from '../engine/errors.ts';
+import type { DenialOf } from './denials.ts';
 import { type Lease, statusOf } from './lease.ts';
 import {
   type ActorName,
@@ -81,20 +82,15 @@ export interface CallerLookup {
 
 type HolderLookup = Pick<CallerLookup, 'agentById' | 'operatorById'>;
 
-/** The response to every token that opens no session, so that callers learn nothing about it. */
-export const UNKNOWN_TOKEN = 'The token is not valid. Log in at POST /auth/challenge and /auth/verify.';
-
-/** The response to a token in the form of the administrator's, whether or not it was ever valid. */
-export const UNKNOWN_ADMIN_TOKEN =
-  "The administrator's token is not valid. Each start of the server makes a new one, unless it has --admin-token-file: use the token that the server printed last, or the one in that file.";
-
 /** The length in code points, not in UTF-16 code units. */
 export const MAX_DESCRIPTION_LENGTH = 1024;
 
-/**
- * Returns UNAUTHENTICATED for an unknown session or a deregistered agent, SESSION_EXPIRED for a session that has ended.
- */
-export function identify(lookup: CallerLookup, authentication: Authentication, now: number): Caller | ApiError {
+/** The caller of a session or a lease that has not ended. */
+export function identify(
+  lookup: CallerLookup,
+  authentication: Authentication,
+  now: number,
+): Caller | SessionDenial | DenialOf<'use_token_unknown' | 'use_lease_ended'> {
   if (authentication.kind === 'admin') return authentication;
   if (authentication.kind === 'lease') return identifyHolder(lookup, authentication, now);
   return identifySession(lookup.session(authentication.tokenHash), lookup, now);
@@ -105,22 +101,28 @@ function identifyHolder(
   lookup: CallerLookup,
   { tokenHash, agentName }: Authentication & { kind: 'lease' },
   now: number,
-): Caller | ApiError {
+): Caller | DenialOf<'use_token_unknown' | 'use_lease_ended'> {
   const lease = lookup.leaseByToken(tokenHash);
   const agent = lease === null ? null : lookup.agentById(lease.agentId);
-  if (lease === null || agent === null || agent.name !== agentName)
-    return new ApiError('UNAUTHENTICATED', 'The token is not valid.');
+  if (lease === null || agent === null || agent.name !== agentName) return { code: 'use_token_unknown' };
   if (statusOf(lease, now) === 'active') return { kind: 'lease', agent, lease };
-  return new ApiError('LEASE_ENDED', 'The use lease has ended. Ask for another one.');
+  return { code: 'use_lease_ended' };
 }
 
+/** A token that opens no session has one denial, so that callers learn nothing about it. */
+export type SessionDenial = DenialOf<'token_unknown' | 'session_expired'>;
+
 /** As `identify`. */
-export function identifySession(session: Session | null, lookup: HolderLookup, now: number): SessionCaller | ApiError {
+export function identifySession(
+  session: Session | null,
+  lookup: HolderLookup,
+  now: number,
+): SessionCaller | SessionDenial {
   const caller = session === null ? null : holderOf(session, lookup);
-  if (session === null || caller === null) return new ApiError('UNAUTHENTICATED', UNKNOWN_TOKEN);
+  if (session === null || caller === null) return { code: 'token_unknown' };
   const { sessionsEndedAt } = caller.kind === 'agent' ? caller.agent : caller.operator;
-  if (session.issuedAt <= (sessionsEndedAt ?? -1)) return new ApiError('UNAUTHENTICATED', UNKNOWN_TOKEN);
-  if (now >= session.expiresAt) return new ApiError('SESSION_EXPIRED', 'The session has ended. Log in again.');
+  if (session.issuedAt <= (sessionsEndedAt ?? -1)) return { code: 'token_unknown' };
+  if (now >= session.expiresAt) return { code: 'session_expired' };
   return caller;
 }
 

@@ -2,6 +2,7 @@
  * The audit log's entries and their canonical bytes. SOURCE: docs/api.md, "The audit log"; docs/formats.md.
  * An entry never holds a value, a token, a session or a signature.
  */
+import type { Denial } from './denials.ts';
 import type { ActorName, EntryId } from './names.ts';
 
 export const RESULTS = ['allowed', 'denied', 'not_found', 'error'] as const;
@@ -98,9 +99,11 @@ export interface EntryDraft {
    * list.
    */
   readonly resource: string;
-  readonly result: AuditResult;
+  /** A denial determines the result, the code and the reason of the entry. */
+  readonly result: Extract<AuditResult, 'allowed' | 'error'> | Denial;
   readonly policyName: string | null;
   readonly leaseId: string | null;
+  /** Null for a denial. */
   readonly reason: string | null;
   readonly requestId: string | null;
   readonly remoteAddr: string | null;
@@ -120,122 +123,109 @@ export const USE_ENDS = ['complete', 'client', 'upstream', 'revoked', 'expired',
 /** How a use ended. `upstream`: the upstream broke off; `failed`: it was never reached, or the broker ended. */
 export type UseEnd = (typeof USE_ENDS)[number];
 
-/** The fields of a use, with the names of the columns. An intent has the first three, a result the others. */
-export interface UseFields {
-  readonly method: string | null;
-  readonly host: string | null;
+/** The types of columns. A question mark stands for a value that may be null. */
+interface ColumnValues {
+  text: string;
+  'text?': string | null;
+  number: number;
+  'number?': number | null;
+}
+
+const BASE_COLUMNS = {
+  seq: 'number',
+  id: 'text',
+  /** ISO 8601 in UTC with milliseconds and `Z`. */
+  timestamp: 'text',
+  event_type: 'text',
+  agent_name: 'text',
+  resource: 'text',
+  action: 'text',
+  result: 'text',
+  policy_name: 'text?',
+  lease_id: 'text?',
+  /** The code of a denial, of `src/core/denials.ts`. */
+  code: 'text?',
+  reason: 'text?',
+  request_id: 'text?',
+  remote_addr: 'text?',
+  /** Base64 of the entry's MAC, 32 bytes, which covers the previous entry's MAC too. */
+  hmac: 'text',
+} as const;
+
+/** The fields of a use. An intent has the first three, a result the others. */
+const USE_COLUMNS = {
+  method: 'text?',
+  host: 'text?',
   /** The path without the query. */
-  readonly target_path: string | null;
-  readonly status: number | null;
+  target_path: 'text?',
+  status: 'number?',
   /** Bytes of the body that went to the upstream. */
-  readonly bytes_in: number | null;
+  bytes_in: 'number?',
   /** Bytes of the body that the caller got. */
-  readonly bytes_out: number | null;
-  readonly redactions: number | null;
+  bytes_out: 'number?',
+  redactions: 'number?',
+  ended: 'text?',
+} as const;
+
+/** The row that the entry made, changed or removed, and its MAC from then on. SOURCE: src/core/state.ts. */
+const STATE_COLUMNS = { subject: 'text?', state: 'text?' } as const;
+
+/** The only list of an entry's fields: the columns of the table in their order. */
+export const ENTRY_COLUMNS = { ...BASE_COLUMNS, ...USE_COLUMNS, ...STATE_COLUMNS } as const satisfies Readonly<
+  Record<string, keyof ColumnValues>
+>;
+
+type Fields<Columns extends Readonly<Record<string, keyof ColumnValues>>> = {
+  readonly [Name in keyof Columns]: ColumnValues[Columns[Name]];
+};
+
+/** The fields of a use, with the names of the columns. */
+export interface UseFields extends Omit<Fields<typeof USE_COLUMNS>, 'ended'> {
   readonly ended: UseEnd | null;
 }
 
-/** The fields in the order of the canonical bytes. */
-export const USE_FIELDS = [
-  'method',
-  'host',
-  'target_path',
-  'status',
-  'bytes_in',
-  'bytes_out',
-  'redactions',
-  'ended',
-] as const satisfies readonly (keyof UseFields)[];
-
-/** The row that the entry made, changed or removed, and its MAC from then on. SOURCE: src/core/state.ts. */
-export interface StateFields {
-  readonly subject: string | null;
-  readonly state: string | null;
-}
-
-/** An entry as it is stored: the fields have the names of the columns. */
-export interface AuditEntry extends Partial<UseFields>, Partial<StateFields> {
-  readonly seq: number;
-  readonly id: string;
-  /** ISO 8601 in UTC with milliseconds and `Z`. */
-  readonly timestamp: string;
-  readonly event_type: string;
-  readonly agent_name: string;
-  readonly resource: string;
-  readonly action: string;
-  readonly result: string;
-  readonly policy_name: string | null;
-  readonly lease_id: string | null;
-  readonly reason: string | null;
-  readonly request_id: string | null;
-  readonly remote_addr: string | null;
-  /** Base64 of the entry's MAC, 32 bytes, which covers the previous entry's MAC too. */
-  readonly hmac: string;
-}
+/** An entry as it is stored. */
+export interface AuditEntry
+  extends Fields<typeof BASE_COLUMNS>,
+    Partial<Fields<typeof USE_COLUMNS>>,
+    Partial<Fields<typeof STATE_COLUMNS>> {}
 
 export type EntryWithoutMac = Omit<AuditEntry, 'hmac'>;
 
+const keysOf = <Name extends string>(columns: Readonly<Record<Name, unknown>>) => Object.keys(columns) as Name[];
+export const ENTRY_FIELDS = keysOf(ENTRY_COLUMNS);
+const COVERED_FIELDS = ENTRY_FIELDS.filter((field) => field !== 'hmac');
+export const USE_FIELDS = keysOf(USE_COLUMNS);
+/** The fields that are null in most entries. */
+export const RARE_FIELDS = [...USE_FIELDS, ...keysOf(STATE_COLUMNS)] as const;
+
 const ENTRY_FORMAT = 'leasehold-audit-v1';
-const USE_FORMAT = 'leasehold-audit-v2';
-const STATE_FORMAT = 'leasehold-audit-v3';
 
 /** Base64 of 32 zero bytes: the previous MAC of the first entry. */
 export const GENESIS_MAC = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=';
 
 /**
- * The text whose UTF-8 bytes an entry's HMAC covers: every field but `hmac`. JSON, so that different entries differ
- * here too. The fields of a use are covered if any of them is set, and those of a state together with them. The format
- * differs with the fields, so that a field that is set later is found.
+ * The text whose UTF-8 bytes an entry's HMAC covers: every field but `hmac`, and null for one that is missing. JSON, so
+ * that different entries differ here too.
  */
 export function canonicalEntry(entry: EntryWithoutMac): string {
-  const isState = hasState(entry);
-  const isUse = isState || hasUse(entry);
-  return JSON.stringify([
-    isState ? STATE_FORMAT : isUse ? USE_FORMAT : ENTRY_FORMAT,
-    entry.seq,
-    entry.id,
-    entry.timestamp,
-    entry.event_type,
-    entry.agent_name,
-    entry.resource,
-    entry.action,
-    entry.result,
-    entry.policy_name,
-    entry.lease_id,
-    entry.reason,
-    entry.request_id,
-    entry.remote_addr,
-    ...(isUse ? USE_FIELDS.map((field) => entry[field] ?? null) : []),
-    ...(isState ? [entry.subject ?? null, entry.state ?? null] : []),
-  ]);
+  return JSON.stringify([ENTRY_FORMAT, ...COVERED_FIELDS.map((field) => entry[field] ?? null)]);
 }
 
-/** Whether a field of a state is set; the service sets both or none. */
-export function hasState({ subject, state }: Partial<StateFields>): boolean {
-  return !(subject == null && state == null);
-}
+const USE_START = ENTRY_FIELDS.indexOf('method');
+const STATE_START = ENTRY_FIELDS.indexOf('subject');
 
-/** Whether any field of a use is set. */
-export function hasUse({
-  method,
-  host,
-  target_path,
-  status,
-  bytes_in,
-  bytes_out,
-  redactions,
-  ended,
-}: Partial<UseFields>) {
-  return !(
-    method == null &&
-    host == null &&
-    target_path == null &&
-    status == null &&
-    bytes_in == null &&
-    bytes_out == null &&
-    redactions == null &&
-    ended == null
-  );
+/** The entry with the values in the order of the columns. It has the fields of a use, or of a state, if one is set. */
+export function toEntry(values: readonly unknown[]): AuditEntry {
+  const entry: Record<string, unknown> = {};
+  const add = (start: number, end: number): void => {
+    for (let at = start; at < end; at += 1) entry[ENTRY_FIELDS[at] ?? ''] = values[at] ?? null;
+  };
+  const isSet = (start: number, end: number): boolean => values.slice(start, end).some((value) => value !== null);
+  add(0, USE_START);
+  if (isSet(USE_START, STATE_START)) add(USE_START, STATE_START);
+  if (isSet(STATE_START, ENTRY_FIELDS.length)) add(STATE_START, ENTRY_FIELDS.length);
+  return entry as unknown as AuditEntry;
 }
 
 export const actionOf = Object.fromEntries(

@@ -5,6 +5,7 @@
  */
 import { invalidRequest } from '../engine/errors.ts';
 import type { UseFields } from './audit.ts';
+import type { DenialOf } from './denials.ts';
 import { type CredentialPath, parsePath } from './path.ts';
 import { type Method, mismatchOf, originOf, type Target, type UseRequest } from './target.ts';
 import { type Host, parsePathAndQuery, parseUrl, type UrlPath } from './upstream-url.ts';
@@ -27,6 +28,9 @@ export interface ResolvedRequest {
   /** The segment of the base URL at which links to the same origin are, `-` or `-n`; null if the caller named a URL. */
   readonly selector: string | null;
 }
+
+/** The denial of a request for which no target has an origin. */
+type UnresolvedDenial = DenialOf<'no_target_with_number' | 'wildcard_target'>;
 
 export const BASE_URL_PREFIX = '/use/';
 const SELECTOR = /^-(\d{0,3})$/;
@@ -63,22 +67,20 @@ export function parseBaseUrl(target: string): BaseUrlAddress {
   };
 }
 
-const WILDCARD = 'a target with a wildcard host needs the whole URL, in a request to /api/v1/use';
-
 /**
  * The request with the origin of a target. One that no target matches gets the first origin, so that it is denied for
- * its path or method. Returns the rule that is violated if no target has that origin.
+ * its path or method.
  */
 export function resolveRequest(
   targets: readonly Target[],
   requested: UseRequest | BaseUrlRequest,
-): ResolvedRequest | string {
+): ResolvedRequest | UnresolvedDenial {
   if ('url' in requested) return { request: requested, selector: null };
   const { targetNumber } = requested;
   const exact = targets.filter((target) => !hasWildcard(target));
   const target = targetNumber === null ? firstMatch(targets, exact, requested) : (targets[targetNumber - 1] ?? null);
-  if (target === null) return 'the credential has no target with this number';
-  if (hasWildcard(target)) return WILDCARD;
+  if (target === null) return { code: 'no_target_with_number' };
+  if (hasWildcard(target)) return { code: 'wildcard_target' };
   const first = targets.findIndex((each) => originOf(each) === originOf(target));
   const hasOneOrigin = new Set(targets.map(originOf)).size === 1;
   const selector = targetNumber === null && hasOneOrigin ? '-' : `-${targetNumber ?? first + 1}`;
@@ -108,9 +110,9 @@ function withOrigin({ scheme, host, port }: Target, { method, path, query }: Bas
 
 export function useFieldsOf(
   requested: UseRequest | BaseUrlRequest,
-  resolved: ResolvedRequest | string,
+  resolved: ResolvedRequest | UnresolvedDenial,
 ): Pick<UseFields, 'method' | 'host' | 'target_path'> {
-  const url = typeof resolved === 'string' ? null : resolved.request.url;
+  const url = 'code' in resolved ? null : resolved.request.url;
   const { path } = 'url' in requested ? requested.url : requested;
   return { method: requested.method, host: url?.host ?? null, target_path: path };
 }

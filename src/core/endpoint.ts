@@ -57,21 +57,21 @@ export function adminEndpoint<F extends Fields, I, const K extends ReplyKind>(
       const resource = subjectOf(input, given);
       const target = find === undefined ? {} : { target: (known: BatchState) => find(known, given) };
       return operation({ context, permission, resource, ...target }, (decision) => {
-        const past = input.body === null ? null : pastTime(input.of.fields, given, decision.moment.now);
-        return past === null ? spec.decide(decision, given) : rejected('INVALID_REQUEST', past, null);
+        const field = input.body === null ? null : pastTime(input.of.fields, given, decision.moment.now);
+        return field === null ? spec.decide(decision, given) : rejected({ code: 'time_in_past', field }, null);
       });
     },
   };
 }
 
-/** The broken rule of a time that must be in the future. WHY here: only a decision knows the time. */
+/** The first time that must be in the future, and is not. WHY here: only a decision knows the time. */
 function pastTime(fields: Fields, draft: unknown, now: number): string | null {
   const values = draft as Readonly<Record<string, unknown>>;
   const past = entriesOf(fields).find(({ property, field: { form } }) => {
     const value = values[property];
     return form.kind === 'time' && form.isFuture && typeof value === 'number' && value <= now;
   });
-  return past === undefined ? null : `${past.wire}: must be in the future`;
+  return past?.wire ?? null;
 }
 
 /** The resource that an entry names: `policy:ci`, or `*` without a key. */

@@ -3,7 +3,7 @@
  * again. Only MACs of the key and of the request are stored, because the request may contain a secret value.
  * SOURCE: docs/decisions.md, "Idempotency"; docs/formats.md.
  */
-import { type ApiError, invalidRequest } from '../engine/errors.ts';
+import { invalidRequest } from '../engine/errors.ts';
 import type { AgentId, Brand } from './names.ts';
 
 export type IdempotencyKey = Brand<string, 'IdempotencyKey'>;
@@ -37,16 +37,13 @@ export type JsonSerializable<R> = R extends string | number | boolean | null
     ? never
     : { readonly [Field in keyof R]: JsonSerializable<R[Field]> };
 
-const FIELD = 'Idempotency-Key';
+export const IDEMPOTENCY_KEY_FIELD = 'Idempotency-Key';
 /** Visible ASCII. */
 export const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 /** @throws INVALID_REQUEST */
 export function parseIdempotencyKey(text: string): IdempotencyKey {
-  if (!IDEMPOTENCY_KEY.test(text)) throw invalidRequest(FIELD, 'must be 1 to 255 visible ASCII characters');
+  if (!IDEMPOTENCY_KEY.test(text))
+    throw invalidRequest(IDEMPOTENCY_KEY_FIELD, 'must be 1 to 255 visible ASCII characters');
   return text as IdempotencyKey;
-}
-
-export function idempotencyKeyReused(): ApiError {
-  return invalidRequest(FIELD, 'was used for a different request within 24 hours; use a new key for a new request');
 }

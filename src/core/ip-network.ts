@@ -92,7 +92,8 @@ interface Reach {
 
 export interface NetworkViolation {
   readonly field: string;
-  readonly rule: string;
+  /** The networks that this server allows. */
+  readonly networks: readonly string[];
 }
 
 /** The first field that an agent may not set; null for public targets over HTTPS. */
@@ -113,12 +114,7 @@ export function networkViolation(
 ): NetworkViolation | null {
   if (limits === null) return null;
   const field = firstNetwork(targets, (network) => network === null || !isWithin(network, limits));
-  const names = limits.map((each) => each.text).join(', ');
-  const rule =
-    names === ''
-      ? 'must be empty: this server allows no internal network (--target-networks none)'
-      : `must be within ${names}, the networks that this server allows (--target-networks)`;
-  return field === null ? null : { field, rule };
+  return field === null ? null : { field, networks: limits.map((each) => each.text) };
 }
 
 export function unreachableNetwork(targets: readonly Reach[]): string | null {

@@ -2,19 +2,13 @@
  * An operation: one pure, synchronous function from the known state, the caller and the time to an outcome. It does no
  * I/O and reads no clock. A rejection is an outcome like any other, so that it is recorded.
  */
-import { ApiError, type ApiErrorCode, type ErrorInfo } from '../engine/errors.ts';
 import { type Authentication, actorId, actorName, type Caller, identify, type Requester } from './agent.ts';
-import { type AuditResult, draftEntry, type EntryDraft, type UseFields } from './audit.ts';
+import { draftEntry, type EntryDraft, type UseFields } from './audit.ts';
 import type { BatchState, ReadSet } from './batch-state.ts';
 import { type Change, putRow } from './change.ts';
 import type { AssociatedData, Sealed, Secret } from './credential.ts';
-import {
-  IDEMPOTENCY_TTL_MS,
-  type Idempotency,
-  type IdempotencyRecord,
-  idempotencyKeyReused,
-  type JsonSerializable,
-} from './idempotency.ts';
+import { type Denial, errorOf } from './denials.ts';
+import { IDEMPOTENCY_TTL_MS, type Idempotency, type IdempotencyRecord, type JsonSerializable } from './idempotency.ts';
 import type { AgentId, EntryId } from './names.ts';
 import { eventOf, lackOfPermission, type Permission } from './permissions.ts';
 
@@ -54,7 +48,7 @@ export interface PendingDecryption<R> {
 }
 
 export interface Outcome<R> {
-  readonly response: { readonly reply: R } | { readonly decrypt: PendingDecryption<R> } | { readonly error: ErrorInfo };
+  readonly response: { readonly reply: R } | { readonly decrypt: PendingDecryption<R> } | { readonly denial: Denial };
   /** Null if the outcome is not recorded. */
   readonly entry: EntryDraft | null;
   readonly changes: readonly Change[];
@@ -80,14 +74,19 @@ export function succeeded<R>(
   return { response: { reply }, entry, changes };
 }
 
-export function rejected(
-  code: ApiErrorCode,
-  message: string,
-  entry: EntryDraft | null,
+/** A denial whose entry is made elsewhere, or null if it is not recorded. */
+export function rejected(denial: Denial, entry: EntryDraft | null, changes: readonly Change[] = []): Outcome<never> {
+  return { response: { denial }, entry, changes };
+}
+
+/** A denial with its entry. */
+export function denied(
+  { entry }: Pick<OperationInput, 'entry'>,
+  denial: Denial,
+  details: Omit<EntryDetails, 'reason'> = {},
   changes: readonly Change[] = [],
-  approvalId: string | null = null,
 ): Outcome<never> {
-  return { response: { error: { code, message, approvalId } }, entry, changes };
+  return rejected(denial, entry(denial, details), changes);
 }
 
 interface EntryDetails {
@@ -104,17 +103,7 @@ export interface OperationInput {
   readonly caller: Caller;
   readonly state: BatchState;
   readonly moment: DecisionPoint;
-  entry(result: AuditResult, details?: EntryDetails): EntryDraft;
-}
-
-/** The outcome for a caller that may not do this. The message is the reason as a sentence. */
-export function forbidden(
-  { entry }: Pick<OperationInput, 'entry'>,
-  reason: string,
-  details: EntryDetails = {},
-): Outcome<never> {
-  const message = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
-  return rejected('ACCESS_DENIED', message, entry('denied', { ...details, reason }));
+  entry(result: EntryDraft['result'], details?: EntryDetails): EntryDraft;
 }
 
 interface OperationSpec {
@@ -143,7 +132,7 @@ export function operation<R>(spec: OperationSpec, decide: (input: OperationInput
     decide(known, moment) {
       // ORDER: the caller of a repeated request is identified first, so that an ended session gets no earlier reply.
       const caller = identify(known, authentication, moment.now);
-      if (caller instanceof ApiError) return rejected(caller.code, caller.message, null);
+      if ('code' in caller) return rejected(caller, null);
       if (idempotency === undefined) return decideOnce(spec, decide, caller, known, moment);
       const agentId = actorId(caller);
       return (
@@ -169,10 +158,10 @@ function decideOnce<R>(
 ): Outcome<R> {
   const { requestId, remoteAddr } = context;
   const eventType = eventOf(permission);
-  const entry = (result: AuditResult, details: EntryDetails = {}): EntryDraft =>
+  const entry: OperationInput['entry'] = (result, details = {}) =>
     draftEntry({ eventType, agentName: actorName(caller), resource, result, requestId, remoteAddr, ...details });
   const lack = lackOfPermission(permission, caller);
-  if (lack !== null) return forbidden({ entry }, lack);
+  if (lack !== null) return denied({ entry }, lack);
   const outcome = decide({ caller, state: known, moment, entry });
   const { precondition } = context;
   if (precondition === undefined || target === undefined) return outcome;
@@ -181,11 +170,10 @@ function decideOnce<R>(
   // ORDER: a caller who may not make the request learns nothing of its target. One who may is told that what it read is
   // gone by the same code as that it was changed.
   const { response } = outcome;
-  if ('error' in response && !(current === null && response.error.code === 'NOT_FOUND')) return outcome;
+  if ('denial' in response && !(current === null && errorOf(response.denial) === 'NOT_FOUND')) return outcome;
   if (isMet) return outcome;
-  const denied = entry('denied', { reason: 'a precondition of the request does not hold' });
-  const message = 'A precondition of the request does not hold.';
-  return rejected('PRECONDITION_FAILED', message, outcome.entry === null ? null : denied);
+  const denial: Denial = { code: 'precondition_failed' };
+  return rejected(denial, outcome.entry === null ? null : entry(denial));
 }
 
 /**
@@ -200,10 +188,7 @@ function repeated<R>(
 ): Outcome<R> | null {
   const record = known.idempotencyRecord(id);
   if (record === null || record.agentId !== agentId || now >= record.expiresAt) return null;
-  if (record.requestMac !== requestMac) {
-    const { code, message } = idempotencyKeyReused();
-    return rejected(code, message, null);
-  }
+  if (record.requestMac !== requestMac) return rejected({ code: 'idempotency_key_reused' }, null);
   // The same request is the same operation, so the recorded reply is an R.
   return { response: { reply: JSON.parse(record.reply) as R }, entry: null, changes: [] };
 }

@@ -4,6 +4,7 @@
  * administrator has every permission. SOURCE: docs/operators.md, "Roles".
  */
 import type { EventType } from './audit.ts';
+import type { Denial } from './denials.ts';
 import { hasRole, type Operator, type Role } from './operator.ts';
 
 interface PermissionRow {
@@ -129,13 +130,13 @@ export type PermissionHolder =
   | { readonly kind: 'admin' | 'agent' | 'lease' }
   | { readonly kind: 'operator'; readonly operator: Pick<Operator, 'roles'> };
 
-/** Why the caller may not cause the event; null if it may, as far as the decision allows it. */
-export function lackOfPermission(permission: Permission, caller: PermissionHolder): string | null {
+/** The denial of a caller that may not cause the event; null if it may, as far as the decision allows it. */
+export function lackOfPermission(permission: Permission, caller: PermissionHolder): Denial | null {
   const { role, agents, leases = false } = PERMISSIONS[permission];
   if (caller.kind === 'admin') return null;
   if (caller.kind === 'operator') {
-    return hasRole(caller.operator, role) ? null : `only an operator with the role ${role} may do this`;
+    return hasRole(caller.operator, role) ? null : { code: 'role_required', role };
   }
-  if (!agents) return 'only the administrator may do this';
-  return caller.kind === 'lease' && !leases ? 'the token of a use lease is good for uses only' : null;
+  if (!agents) return { code: 'admin_only' };
+  return caller.kind === 'lease' && !leases ? { code: 'use_token_only' } : null;
 }

@@ -6,6 +6,7 @@
 import { findService } from './catalogue/catalogue.ts';
 import { mintsSecret } from './catalogue/minting.ts';
 import type { Secret } from './credential.ts';
+import type { DenialOf } from './denials.ts';
 import {
   findTarget,
   nearestTarget,
@@ -16,35 +17,33 @@ import {
   type UseRequest,
 } from './target.ts';
 
-export type TargetDecision =
+/** It may name the nearest target, for callers who may read the targets. */
+export type TargetDenial = DenialOf<'no_target' | 'returns_secret'>;
+
+type TargetDecision =
   | { readonly allowed: true; readonly target: Target }
-  /**
-   * `reason` names what the request lacks, and no other host; `explanation` names the nearest target, for callers who
-   * may read the targets.
-   */
-  | { readonly allowed: false; readonly reason: string; readonly explanation: string };
+  | { readonly allowed: false; readonly denial: TargetDenial };
 
 export function decideTarget(
   { targets, service }: Pick<Usage, 'targets' | 'service'>,
   request: UseRequest,
 ): TargetDecision {
   const target = findTarget(targets, request);
-  if (target === null) return noTarget(targets, request);
+  if (target === null) {
+    const nearest = nearestTarget(targets, request);
+    const lacks = nearest?.lacks ?? 'host';
+    return { allowed: false, denial: { code: 'no_target', lacks, nearest: nearest?.target ?? null } };
+  }
   const definition = service === null ? null : findService(service);
   if (definition === null) return { allowed: true, target };
   const isOwnHost = definition.targets.some(({ origin }) => origin === originOf(target));
   if (!mintsSecret(definition, request, isOwnHost)) return { allowed: true, target };
-  const reason = `the endpoint may return another secret of ${definition.name}, which would outlive the lease`;
-  return { allowed: false, reason, explanation: reason };
+  return { allowed: false, denial: { code: 'returns_secret', service: definition.name } };
 }
 
-function noTarget(targets: readonly Target[], request: UseRequest): TargetDecision {
-  const nearest = nearestTarget(targets, request);
-  const reason = `no target of the credential has this ${nearest?.lacks ?? 'host'}`;
-  if (nearest === null) return { allowed: false, reason, explanation: reason };
-  const { methods, paths } = nearest.target;
-  const nearestText = `${originOf(nearest.target)} with ${methods.join(', ')} on ${paths.join(', ')}`;
-  return { allowed: false, reason, explanation: `${reason}; the nearest is ${nearestText}` };
+/** The denial for callers who may not read the targets. Only those who may should learn of other hosts. */
+export function withoutNearest(denial: TargetDenial): TargetDenial {
+  return denial.code === 'no_target' ? { ...denial, nearest: null } : denial;
 }
 
 /** Shorter texts are not redacted, because they would redact much of any response. */

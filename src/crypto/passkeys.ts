@@ -3,6 +3,7 @@
  * certificates take time and memory. SOURCE: WebAuthn, level 3, sections 7.1 and 7.2.
  */
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
+import type { AssertionFailure } from '../core/operations/sign-in.ts';
 import type { Passkey, PasskeyId } from '../core/operator.ts';
 
 export type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
@@ -21,7 +22,7 @@ const ALGORITHMS = [-8, -7, -257];
 export const DUMMY_PASSKEY_KEY =
   'pQECAyYgASFYIGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWIlggT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU';
 
-type Checked<T> = { readonly failure: string } | ({ readonly failure: null } & T);
+type Checked<T, F = string> = { readonly failure: F } | ({ readonly failure: null } & T);
 
 export function toBase64url(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64url');
@@ -71,7 +72,7 @@ export async function checkAssertion(
   publicKey: string,
   challenge: string,
   { origin, rpId }: WebOrigin,
-): Promise<Checked<{ readonly counter: number }>> {
+): Promise<Checked<{ readonly counter: number }, AssertionFailure>> {
   const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
   try {
     const { verified, authenticationInfo } = await verifyAuthenticationResponse({
@@ -82,10 +83,10 @@ export async function checkAssertion(
       requireUserVerification: true,
       credential: { id: response.id, publicKey: new Uint8Array(Buffer.from(publicKey, 'base64url')), counter: 0 },
     });
-    if (!verified) return { failure: 'the signature does not fit the challenge and the passkey' };
+    if (!verified) return { failure: 'passkey_signature_invalid' };
     return { failure: null, counter: authenticationInfo.newCounter };
   } catch {
-    return { failure: 'the signature is not for this challenge and page, or the user was not verified' };
+    return { failure: 'passkey_not_for_page' };
   }
 }
 

@@ -37,12 +37,6 @@ export const API_ERROR_CODES = [
 
 export type ApiErrorCode = (typeof API_ERROR_CODES)[number];
 
-export interface ErrorInfo {
-  readonly code: ApiErrorCode;
-  readonly message: string;
-  readonly approvalId?: string | null;
-}
-
 /**
  * An error with a code of the list. Only `RATE_LIMITED`, `UNAVAILABLE` and `APPROVAL_PENDING` have `retryAfterSeconds`.
  */

@@ -6,7 +6,8 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { type Authentication, UNKNOWN_TOKEN } from '../core/agent.ts';
+import type { Authentication } from '../core/agent.ts';
+import { toApiError } from '../core/denials.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
 import type { WebOrigin } from '../vault/passkeys.ts';
 import { countHeader } from './guard.ts';
@@ -91,7 +92,7 @@ export function browserToken(request: FastifyRequest): string | null {
 /** Only people sign in with a browser. @throws UNAUTHENTICATED for any other token */
 export function assertPerson(authentication: Authentication): Authentication {
   if (authentication.kind === 'admin' || authentication.kind === 'operator') return authentication;
-  throw new ApiError('UNAUTHENTICATED', UNKNOWN_TOKEN);
+  throw toApiError({ code: 'token_unknown' });
 }
 
 // Rejects requests of browsers at base URLs, whose responses are bytes that an agent or upstream chose, at the origin

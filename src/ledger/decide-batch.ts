@@ -6,6 +6,7 @@ import { type AuditEntry, actionOf, draftEntry, type EntryDraft, type EntryWitho
 import type { BatchState } from '../core/batch-state.ts';
 import { type Change, changesControlState, type Resource, removeRow } from '../core/change.ts';
 import { Secret } from '../core/credential.ts';
+import { resultFields, toApiError } from '../core/denials.ts';
 import { type CredentialId, type EntryId, SERVICE } from '../core/names.ts';
 import { type Operation, type Outcome, succeeded } from '../core/operation.ts';
 import { isControlSubject, KEYSET_SUBJECT, REMOVED, type RecordedState, subjectOf } from '../core/state.ts';
@@ -14,7 +15,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import type { SetDigest } from '../crypto/row-mac.ts';
 import { dataKeyIdOf, decrypt, seal } from '../crypto/sealing.ts';
 import type { CompactRange, TreeNode } from '../crypto/tree.ts';
-import { ApiError, type ErrorInfo } from '../engine/errors.ts';
+import { ApiError } from '../engine/errors.ts';
 import type { Head, StoredChange, StoredTreeNode } from '../store/store.ts';
 import type { Policy } from '../vault/policies/policy.ts';
 import { toStoredPut } from './authenticated-rows.ts';
@@ -110,8 +111,8 @@ export function decideBatch(
       for (const each of further) record(entry, entryId, each);
       for (const each of recorded) updateDigest(digest, each);
     }
-    if (!('error' in outcome.response)) results.push({ kind: 'reply', reply: outcome.response.reply });
-    else results.push({ kind: 'error', error: isRecorded ? toApiError(outcome.response.error) : tooManyDenials() });
+    if (!('denial' in outcome.response)) results.push({ kind: 'reply', reply: outcome.response.reply });
+    else results.push({ kind: 'error', error: isRecorded ? toApiError(outcome.response.denial) : tooManyDenials() });
   }
   if (bumpsEpoch) epoch += 1;
   if (keys.version !== committedKeys.version) changes.push({ kind: 'putKeyset', keyset: keys.sealed() });
@@ -134,10 +135,6 @@ function deleteExpired({ name }: Policy): Operation<null> {
   });
   const decide = (): Outcome<null> => succeeded(null, entry, [removeRow('policy', { name })]);
   return { reads: {}, requester: { kind: 'service' }, decide };
-}
-
-function toApiError({ code, message, approvalId }: ErrorInfo): ApiError {
-  return new ApiError(code, message, null, approvalId ?? null);
 }
 
 function updateDigest(digest: SetDigest, { subject, state }: RecordedState): void {
@@ -164,6 +161,7 @@ function decryptOutcome(outcome: Outcome<unknown>, keys: VaultKeys): DecryptedOu
   return rejection === null ? { response: { reply: reply(value) }, entry, changes } : decryptOutcome(rejection, keys);
 }
 
+/** Makes the texts of a denial. */
 function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: EntryId): EntryWithoutMac {
   return {
     seq,
@@ -173,10 +171,9 @@ function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: 
     agent_name: draft.agentName,
     resource: draft.resource,
     action: actionOf[draft.eventType],
-    result: draft.result,
     policy_name: draft.policyName,
     lease_id: draft.leaseId,
-    reason: draft.reason,
+    ...resultFields(draft),
     request_id: draft.requestId,
     remote_addr: draft.remoteAddr,
     ...draft.use,

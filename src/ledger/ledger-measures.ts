@@ -1,8 +1,9 @@
 /** What the ledger counts: its batches, and the entries and changes that they committed. */
 import type { AuditEntry } from '../core/audit.ts';
+import { DENIAL_CLASSES } from '../core/denial-kinds.ts';
+import { denialClassOf } from '../core/denials.ts';
 import { Distribution, LastHour, PairTally, Tally } from '../core/measures.ts';
 import type { StoredChange } from '../store/store.ts';
-import { DENIAL_REASONS } from '../vault/policies/decision.ts';
 
 export class LedgerMeasures {
   /** `empty`: nothing was written. */
@@ -20,11 +21,10 @@ export class LedgerMeasures {
   valuesSealed = 0;
 
   committed(entries: readonly AuditEntry[], changes: readonly StoredChange[], now: number): void {
-    for (const entry of entries) {
-      const { event_type, result } = entry;
+    for (const { event_type, result, code } of entries) {
       this.entries.add(event_type, result);
       if (result === 'denied') {
-        this.denials.add(denialClassOf(entry));
+        this.denials.add(denialClassOf(code));
         this.lastHour.add('denials', now);
       } else if (result === 'allowed') {
         if (event_type === 'credential.retrieve') this.lastHour.add('retrievals', now);
@@ -36,34 +36,4 @@ export class LedgerMeasures {
       else if (change.kind === 'addVersion') this.valuesSealed += 1;
     }
   }
-}
-
-// Sorts the denials of the log into a closed set of classes, for metrics: a reason itself may name a path.
-
-export const DENIAL_CLASSES = [
-  'no_policy',
-  'no_action',
-  'no_path',
-  'admin_only',
-  'login',
-  'misuse',
-  'limit',
-  'other',
-] as const;
-export type DenialClass = (typeof DENIAL_CLASSES)[number];
-
-const CLASS_OF_REASON: ReadonlyMap<string | null, DenialClass> = new Map<string | null, DenialClass>([
-  [DENIAL_REASONS.no_policy, 'no_policy'],
-  [DENIAL_REASONS.no_action, 'no_action'],
-  [DENIAL_REASONS.no_path, 'no_path'],
-  ['only the administrator may do this', 'admin_only'],
-]);
-
-/** The class of an entry whose result is `denied`. */
-export function denialClassOf({ event_type, reason }: Pick<AuditEntry, 'event_type' | 'reason'>): DenialClass {
-  if (event_type === 'auth.verify') return 'login';
-  if (event_type === 'credential.misuse') return 'misuse';
-  const known = CLASS_OF_REASON.get(reason);
-  if (known !== undefined) return known;
-  return reason?.includes("over the policy's limit of ") === true ? 'limit' : 'other';
 }

@@ -4,6 +4,7 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { EntryDraft } from '../core/audit.ts';
+import { resultOf } from '../core/denials.ts';
 import { ADMIN, SERVICE } from '../core/names.ts';
 import { ApiError } from '../engine/errors.ts';
 
@@ -91,6 +92,6 @@ const budgetOf = ({ eventType, agentName }: EntryDraft): string =>
 
 /** Failed logins have their own limit; the administrator and the service are not limited. */
 function isLimited({ eventType, agentName, result }: EntryDraft): boolean {
-  const isDenial = result === 'denied' || result === 'not_found';
+  const isDenial = typeof result !== 'string' && resultOf(result) !== 'error';
   return isDenial && agentName !== ADMIN && agentName !== SERVICE && eventType !== 'auth.verify';
 }

@@ -1,5 +1,5 @@
 /** Reads the audit log, its head record, its tree and its checkpoints. */
-import { type AuditEntry, hasState, hasUse } from '../core/audit.ts';
+import { type AuditEntry, toEntry } from '../core/audit.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { AuditFilter, CountStep, EntryRange, ListStep } from './queries.ts';
 import { AUDIT_ENTRIES, CHECKPOINTS, type StoredCheckpoint } from './schema.ts';
@@ -47,7 +47,7 @@ export function* readHead(): Procedure<{ head: Head | null; last: LastEntry | nu
 export function* readEntries(fromSeq: number, toSeq: number, limit: number): Procedure<AuditEntry[]> {
   const rows = yield sql`SELECT ${AUDIT_ENTRIES.list} FROM audit_entries
     WHERE seq >= ${fromSeq} AND seq <= ${toSeq} ORDER BY seq LIMIT ${limit}`;
-  return rows.map((row) => withoutEmpty(AUDIT_ENTRIES.decode(row)));
+  return rows.map(decodeEntry);
 }
 
 /** The MACs of entries, for the tree, in order. WHY one row: drivers take longer for a row than for a MAC. */
@@ -67,16 +67,7 @@ function parseNumbered(text: unknown): (readonly [number: number, text: string])
   });
 }
 
-/** An entry has the fields of a use or of a state only if any of them is set. */
-function withoutEmpty(entry: AuditEntry): AuditEntry {
-  const { method, host, target_path, status, bytes_in, bytes_out, redactions, ended, subject, state, ...others } =
-    entry;
-  return {
-    ...others,
-    ...(hasUse(entry) ? { method, host, target_path, status, bytes_in, bytes_out, redactions, ended } : {}),
-    ...(hasState(entry) ? { subject, state } : {}),
-  };
-}
+const decodeEntry = (row: Row): AuditEntry => toEntry(Object.values(AUDIT_ENTRIES.decode(row)));
 
 /** Whether an entry has a sequence number below 1. The server writes none, and no read of a range shows one. */
 export function* hasEntryBeforeFirst(): Procedure<boolean> {
@@ -100,7 +91,7 @@ export function* listEntries(
       // WHY the numbers first: the index has the columns that a filter compares, so few entries are read as a whole.
       const found = yield sql`SELECT ${AUDIT_ENTRIES.list} FROM audit_entries
         WHERE ${chunk} AND seq IN (SELECT seq ${matching} ${order} LIMIT ${limit - rows.length}) ${order}`;
-      for (const row of found) rows.push(withoutEmpty(AUDIT_ENTRIES.decode(row)));
+      for (const row of found) rows.push(decodeEntry(row));
       return rows.length < limit ? nextChunk : afterSeq(range, rows.at(-1)?.seq ?? 0);
     },
     () => rows.length >= limit,

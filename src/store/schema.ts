@@ -217,6 +217,7 @@ export const AUDIT_ENTRIES = new Table<AuditEntry>('audit_entries', ['seq'], {
   result: text(rule.oneOf(RESULTS)),
   policy_name: nullable(text(is.logText)),
   lease_id: nullable(text(is.uuid)),
+  code: nullable(text(rule.matching(/^[a-z_]+$/, 64, is.WORD))),
   reason: nullable(text(is.logText)),
   request_id: nullable(text(is.logText)),
   remote_addr: nullable(text(is.logText)),

@@ -3,20 +3,20 @@
  * that only look like tokens never add to the log. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 
-import { type Authentication, UNKNOWN_ADMIN_TOKEN, UNKNOWN_TOKEN } from '../core/agent.ts';
+import type { Authentication } from '../core/agent.ts';
+import { toApiError } from '../core/denials.ts';
 import type { Lease } from '../core/lease.ts';
 import { ADMIN } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import {
   type ForwardedPlace,
   type ForwardedRequest,
-  misuseError,
+  forwardedDenial,
   recordMisuse,
   type WrongPlace,
 } from '../core/operations/misuse.ts';
 import { type FoundToken, isAdminToken, isUseToken } from '../core/token-form.ts';
 import { hashToken, isUseTokenOf } from '../crypto/tokens.ts';
-import { ApiError } from '../engine/errors.ts';
 import { readLeaseOfToken } from '../store/vault-metadata.ts';
 import { authenticate, type Vault } from './vault.ts';
 
@@ -48,8 +48,7 @@ export async function findIssuedLease({ store, keys }: Vault, token: string): Pr
 /** @throws ACCESS_DENIED, after it was recorded */
 export async function rejectMisuse(vault: Vault, lease: Lease, incident: Incident<ForwardedPlace>): Promise<never> {
   await record(vault, lease, incident);
-  const { code, message } = misuseError(incident.place);
-  throw new ApiError(code, message);
+  throw toApiError(forwardedDenial(incident.place));
 }
 
 async function record({ ledger }: Vault, lease: Lease, { caller, place, origin }: Incident<WrongPlace>): Promise<void> {
@@ -72,11 +71,11 @@ export function authenticateCaller(
 ): Authentication | (() => Promise<Authentication>) {
   const found = authenticate(vault, token);
   if (typeof found !== 'function') return found;
-  if (isAdminToken(token)) throw new ApiError('UNAUTHENTICATED', UNKNOWN_ADMIN_TOKEN);
+  if (isAdminToken(token)) throw toApiError({ code: 'admin_token_unknown' });
   if (!isUseToken(token)) return found;
   return async () => {
     await recordStray(vault, token, call());
-    throw new ApiError('UNAUTHENTICATED', UNKNOWN_TOKEN);
+    throw toApiError({ code: 'token_unknown' });
   };
 }
 

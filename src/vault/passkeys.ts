@@ -1,6 +1,7 @@
 /** Registers passkeys, and signs operators in with them. SOURCE: docs/operators.md, "Signing in". */
 
 import type { Secret } from '../core/credential.ts';
+import { toApiError } from '../core/denials.ts';
 import { type ChallengeId, OPERATOR_PREFIX, type OperatorName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import {
@@ -13,7 +14,7 @@ import {
   readOwnOperator,
 } from '../core/operations/passkeys.ts';
 import type { CurrentSession } from '../core/operations/sessions.ts';
-import { type Origin, PASSKEY_CHALLENGE_LIFE_MS, signInByPasskey, signInFailed } from '../core/operations/sign-in.ts';
+import { type Origin, PASSKEY_CHALLENGE_LIFE_MS, signInByPasskey } from '../core/operations/sign-in.ts';
 import { MAX_PASSKEYS, type Operator, type Passkey, parsePasskeyId } from '../core/operator.ts';
 import {
   type AuthenticationResponseJSON,
@@ -63,7 +64,7 @@ export async function signInWithPasskey(
   const passkeyId = parsePasskeyId(response.id, 'response.id');
   const challenge = decodeChallengeId(keys.challenge, challengeId);
   // A forged id is not charged: it costs no signature check, and must not use up the attempts of an address.
-  if (challenge === null) throw signInFailed();
+  if (challenge === null) throw toApiError({ code: 'sign_in_failed' });
   await ledger.refresh();
   const operator = ledger.memory.control.operatorByPasskey(passkeyId);
   return loginThrottle.run(operator?.name ?? null, origin.remoteAddr, clock, async () => {
@@ -72,7 +73,7 @@ export async function signInWithPasskey(
     const checked = await checkAssertion(response, publicKey, expected, page);
     const handle = operator === null ? null : toBase64url(userHandle(operator));
     const isForUser = checked.failure !== null || response.response.userHandle === handle;
-    const failure = isForUser ? checked.failure : 'the passkey is for another user';
+    const failure = isForUser ? checked.failure : 'passkey_of_other_user';
     const token = newToken('lhs_');
     const operation = signInByPasskey(origin, {
       challengeId,
@@ -104,10 +105,11 @@ async function registrant(vault: Vault, registrar: Registrar): Promise<{ operato
     return { operator, codeExpiresAt: Number.POSITIVE_INFINITY };
   }
   const code = decodeEnrolment(keys.challenge, registrar.code);
-  if (code === null) throw signInFailed();
+  if (code === null) throw toApiError({ code: 'sign_in_failed' });
   await ledger.refresh();
   const operator = ledger.memory.control.operatorById(code.operatorId);
-  if (operator === null || !code.isFor(enrolmentState(operator)) || clock.now() >= code.expiresAt) throw signInFailed();
+  if (operator === null || !code.isFor(enrolmentState(operator)) || clock.now() >= code.expiresAt)
+    throw toApiError({ code: 'sign_in_failed' });
   return { operator, codeExpiresAt: code.expiresAt };
 }
 
@@ -140,7 +142,7 @@ export async function registerPasskey(
   const { keys, ledger } = vault;
   const { operator, codeExpiresAt } = await registrant(vault, registrar);
   const challenge = decodeChallengeId(keys.challenge, challengeId);
-  if (challenge === null) throw signInFailed();
+  if (challenge === null) throw toApiError({ code: 'sign_in_failed' });
   const checked = await checkRegistration(response, challengeOf(vault, challengeId, operator.id, page), page);
   if (checked.failure !== null) throw invalidRequest('response', `cannot be registered: ${checked.failure}`);
   const { failure: _, ...made } = checked;

@@ -1,9 +1,10 @@
 /** Challenges and logins. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions". */
 
 import type { Secret } from '../core/credential.ts';
+import { toApiError } from '../core/denials.ts';
 import type { ChallengeId, PrincipalName, PublicKey } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { authFailed, CHALLENGE_LIFE_MS, type CurrentSession, openSession } from '../core/operations/sessions.ts';
+import { CHALLENGE_LIFE_MS, type CurrentSession, openSession } from '../core/operations/sessions.ts';
 import { decodeStrictBase64 } from '../crypto/primitives.ts';
 import { DUMMY_PUBLIC_KEY, isSignatureValid } from '../crypto/signatures.ts';
 import {
@@ -62,7 +63,7 @@ export async function login(
   const { agentName } = signed;
   const challenge = decodeChallengeId(keys.challenge, signed.challengeId);
   // A forged id is not charged: it costs no signature check, and must not use up the attempts of an address.
-  if (challenge === null) throw authFailed();
+  if (challenge === null) throw toApiError({ code: 'login_failed' });
   const verify = () => verifyChallenge(vault, origin, signed, challenge);
   return loginThrottle.run(agentName, origin.remoteAddr, clock, verify);
 }

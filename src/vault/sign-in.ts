@@ -2,7 +2,9 @@
  * Signs operators in to the console: with an identity at a provider of OpenID Connect, or with a one-time code that an
  * operator's session hands over to a browser. SOURCE: docs/operators.md, "Signing in".
  */
+
 import type { Secret } from '../core/credential.ts';
+import { toApiError } from '../core/denials.ts';
 import type { Context } from '../core/operation.ts';
 import { type CurrentSession, readHandoffSession } from '../core/operations/sessions.ts';
 import {
@@ -11,7 +13,6 @@ import {
   type Origin,
   signInByHandoff,
   signInByIdentity,
-  signInFailed,
 } from '../core/operations/sign-in.ts';
 import { decodeHandoff, decodeState, encodeHandoff, encodeState, stateSecrets } from '../crypto/sign-in-codes.ts';
 import { encodeChallengeId, hashToken, newToken } from '../crypto/tokens.ts';
@@ -40,7 +41,8 @@ export async function signInWithIdentity(
 ): Promise<CurrentSession & { token: Secret }> {
   const issued = decodeState(keys.challenge, state, redirectUri);
   // A forged state costs no request to the provider.
-  if (issued === null || clock.now() >= issued.issuedAt + OIDC_STATE_LIFE_MS) throw signInFailed();
+  if (issued === null || clock.now() >= issued.issuedAt + OIDC_STATE_LIFE_MS)
+    throw toApiError({ code: 'sign_in_failed' });
   const attempt = async (): Promise<CurrentSession & { token: Secret }> => {
     const claims = await oidc.redeem({ redirectUri, state, ...stateSecrets(keys.challenge, issued.id) }, code);
     const token = newToken('lhs_');
@@ -85,10 +87,10 @@ export async function redeemHandoff(
 ): Promise<CurrentSession & { token: Secret }> {
   const issued = decodeHandoff(keys.challenge, code);
   // A forged code costs no batch.
-  if (issued === null) throw signInFailed();
+  if (issued === null) throw toApiError({ code: 'sign_in_failed' });
   return loginThrottle.run(null, origin.remoteAddr, clock, async () => {
     const expiresAt = issued.issuedAt + HANDOFF_LIFE_MS;
-    if (clock.now() >= expiresAt) throw signInFailed();
+    if (clock.now() >= expiresAt) throw toApiError({ code: 'sign_in_failed' });
     const token = newToken('lhs_');
     const attempt = { challengeId: issued.id, expiresAt, tokenHash: hashToken(token.reveal()) };
     return { ...(await ledger.submit(signInByHandoff(origin, { ...attempt, parent: issued.tokenHash }))), token };

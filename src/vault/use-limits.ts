@@ -4,12 +4,12 @@
  * the first is recorded immediately; the others are recorded once a minute with their number.
  */
 
+import { type DenialOf, toApiError } from '../core/denials.ts';
 import { Tally } from '../core/measures.ts';
 import type { AgentName, PolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { recordRejectedUses } from '../core/operations/misuse.ts';
+import { LIMIT_KINDS, type LimitKind, recordRejectedUses } from '../core/operations/misuse.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { ApiError } from '../engine/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { TokenBuckets } from '../ledger/token-buckets.ts';
 import type { PolicyLimits } from './policies/policy.ts';
@@ -27,18 +27,15 @@ interface Subject {
 }
 
 /** Rejections since the last entry about them. */
-interface Rejections extends Subject {
-  readonly limit: string;
+interface Rejections {
+  readonly agentName: AgentName;
+  readonly denial: DenialOf<'use_limit'>;
   count: number;
 }
 
-const LIMIT_KINDS = ['uses per hour', 'bytes per hour', 'concurrent uses'] as const;
-export type LimitKind = (typeof LIMIT_KINDS)[number];
-
 interface Exceeded {
   readonly kind: LimitKind;
-  /** The limit as a text, such as `100 uses per hour`. */
-  readonly limit: string;
+  readonly amount: number;
   readonly retryAfterSeconds: number;
 }
 
@@ -77,9 +74,10 @@ export class UseLimits {
     const exceeded = this.#exceeded(subject, policy.limits);
     if (exceeded === null) return this.#count(subject, policy.limits);
     this.rejectedUses.add(exceeded.kind);
-    await this.#record(subject, exceeded, { path, context });
-    const message = `Over the limit of policy ${policy.name}: ${exceeded.limit}. Try again later.`;
-    throw new ApiError('RATE_LIMITED', message, exceeded.retryAfterSeconds);
+    const { kind, amount, retryAfterSeconds } = exceeded;
+    const denial = { code: 'use_limit', policyName: policy.name, kind, amount, count: null } as const;
+    await this.#record(agentName, denial, { path, context });
+    throw toApiError(denial, retryAfterSeconds);
   }
 
   /** Records the rejections that are only counted. Never rejects. */
@@ -97,14 +95,10 @@ export class UseLimits {
       if (perHour === null) continue;
       const bucket = this.#bucket(subject, what, perHour);
       if (bucket.tokens >= 1) continue;
-      return { kind: what, limit: `${perHour} ${what}`, retryAfterSeconds: this.#buckets.waitSeconds(bucket, perHour) };
+      return { kind: what, amount: perHour, retryAfterSeconds: this.#buckets.waitSeconds(bucket, perHour) };
     }
     if (concurrent === null || (this.#running.get(keyOf(subject)) ?? 0) < concurrent) return null;
-    return {
-      kind: 'concurrent uses',
-      limit: `${concurrent} concurrent uses`,
-      retryAfterSeconds: CONCURRENT_RETRY_SECONDS,
-    };
+    return { kind: 'concurrent uses', amount: concurrent, retryAfterSeconds: CONCURRENT_RETRY_SECONDS };
   }
 
   #count(subject: Subject, { usesPerHour, bytesPerHour }: PolicyLimits): Admission {
@@ -135,19 +129,19 @@ export class UseLimits {
   }
 
   async #record(
-    subject: Subject,
-    { limit }: Exceeded,
+    agentName: AgentName,
+    denial: DenialOf<'use_limit'>,
     single: { readonly path: CredentialPath; readonly context: Context },
   ): Promise<void> {
-    const key = `${keyOf(subject)} ${limit}`;
+    const key = `${keyOf({ agentName, policyName: denial.policyName })} ${denial.amount} ${denial.kind}`;
     const known = this.#rejections.get(key);
     if (known !== undefined) {
       known.count += 1;
       return;
     }
-    this.#rejections.set(key, { ...subject, limit, count: 0 });
+    this.#rejections.set(key, { agentName, denial, count: 0 });
     this.#summariseLater(key);
-    await this.#ledger.submit(recordRejectedUses({ ...subject, limit, single, count: 1 }));
+    await this.#ledger.submit(recordRejectedUses({ agentName, denial, single }));
   }
 
   #summariseLater(key: string): void {
@@ -166,10 +160,10 @@ export class UseLimits {
 
   /** The rejections stay counted if they could not be recorded. */
   async #summarise(rejections: Rejections): Promise<void> {
-    const { agentName, policyName, limit, count } = rejections;
+    const { agentName, denial, count } = rejections;
     if (count === 0) return;
     rejections.count = 0;
-    const operation = recordRejectedUses({ agentName, policyName, limit, single: null, count });
+    const operation = recordRejectedUses({ agentName, denial: { ...denial, count }, single: null });
     await this.#ledger.submit(operation).catch(() => {
       rejections.count += count;
     });

@@ -1,6 +1,7 @@
 /** The vault: the parts that requests share, the authentication of a token, and the error for a failing store. */
 
 import { type Authentication, identifySession, type Session } from '../core/agent.ts';
+import { toApiError } from '../core/denials.ts';
 import type { TokenHash } from '../core/names.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { timingSafeEqualText } from '../crypto/primitives.ts';
@@ -88,7 +89,7 @@ function hasHolder({ ledger }: Vault, { agentId }: Session): boolean {
 
 function toAuthentication({ ledger, clock }: Vault, tokenHash: TokenHash, session: Session | null): Authentication {
   const caller = identifySession(session, ledger.memory.control, clock.now());
-  if (caller instanceof ApiError) throw caller;
+  if ('code' in caller) throw toApiError(caller);
   const authentication: Authentication =
     caller.kind === 'operator'
       ? { kind: 'operator', tokenHash, agentName: caller.operator.name }

@@ -95,7 +95,7 @@ const HEADS = [
 
 type Row = Record<string, unknown>;
 const words = ['id', 'timestamp', 'event_type', 'agent_name', 'resource', 'action', 'result', 'hmac'];
-const nulls = ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_addr'];
+const nulls = ['policy_name', 'lease_id', 'code', 'reason', 'request_id', 'remote_addr'];
 const others = Object.fromEntries([...words.map((word) => [word, 'x']), ...nulls.map((word) => [word, null])]);
 
 interface Query {

@@ -77,6 +77,7 @@ export const anEntry = (seq: number, fields: Partial<AuditEntry> = {}): AuditEnt
   result: 'allowed',
   policy_name: null,
   lease_id: null,
+  code: null,
   reason: null,
   request_id: null,
   remote_addr: null,

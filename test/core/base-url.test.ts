@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type BaseUrlRequest, baseUrlOf, parseBaseUrl, resolveRequest, useFieldsOf } from '../../src/core/base-url.ts';
+import { toldOf } from '../../src/core/denials.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { type Method, parseTargets, type TargetFields } from '../../src/core/target.ts';
 import type { UrlPath } from '../../src/core/upstream-url.ts';
@@ -18,7 +19,7 @@ const requestTo = (path: string, targetNumber: number | null = null, method = 'G
 /** The origin and the selector; the violated rule as text. */
 function resolved(fields: readonly TargetFields[], request: BaseUrlRequest): string {
   const found = resolveRequest(parseTargets(fields), request);
-  if (typeof found === 'string') return found;
+  if ('code' in found) return toldOf(found);
   const { scheme, host, port, path, query } = found.request.url;
   assert.deepEqual([path, query, found.request.method], [request.path, request.query, request.method]);
   return `${scheme}://${host}:${port} ${found.selector}`;
@@ -97,5 +98,9 @@ test('a wildcard host is never chosen', () => {
 
 test('the entry has no host where the request has none', () => {
   const request = requestTo('/v1/x', 9);
-  assert.deepEqual(useFieldsOf(request, 'no such target'), { method: 'GET', host: null, target_path: '/v1/x' });
+  assert.deepEqual(useFieldsOf(request, { code: 'no_target_with_number' }), {
+    method: 'GET',
+    host: null,
+    target_path: '/v1/x',
+  });
 });

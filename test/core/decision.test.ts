@@ -59,7 +59,7 @@ function holdAgainst(index: PolicyIndex, list: readonly Policy[]): void {
   for (const [agent, action, path] of questions()) {
     const policy = decidePlainly(list, agent, action, path);
     const own = list.filter(({ principal }) => principalNames(principal, agent));
-    const denial = !(ACTIONS as readonly string[]).includes(action)
+    const code = !(ACTIONS as readonly string[]).includes(action)
       ? 'unknown_action'
       : own.length === 0
         ? 'no_policy'
@@ -68,7 +68,7 @@ function holdAgainst(index: PolicyIndex, list: readonly Policy[]): void {
           : 'no_action';
     const expected =
       policy === null
-        ? { allowed: false, denial }
+        ? { allowed: false, denial: code === 'unknown_action' ? { code } : { code, principal: agent, action } }
         : { allowed: true, policyName: policy.name, ttlSeconds: policy.maxTtlSeconds };
     assert.deepEqual(decide(index, agent, action, path), expected, `${agent} ${action} ${path}`);
   }

@@ -7,6 +7,7 @@ import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
 import { putRow, removeRow } from '../../src/core/change.ts';
 import { ControlState } from '../../src/core/control.ts';
 import { type Credential, Secret } from '../../src/core/credential.ts';
+import { resultFields, toApiError } from '../../src/core/denials.ts';
 import {
   IDEMPOTENCY_TTL_MS,
   type Idempotency,
@@ -64,8 +65,8 @@ function decide<R>(operation: Operation<R>, workspace: BatchState, now = NOW) {
   const { response, entry, changes } = outcome;
   return {
     reply: 'reply' in response ? response.reply : null,
-    error: 'error' in response ? response.error : null,
-    result: entry?.result ?? null,
+    error: 'denial' in response ? toApiError(response.denial) : null,
+    result: entry === null ? null : resultFields(entry).result,
     changes,
     kinds: changes.map((change) => ('resource' in change ? `${change.kind} ${change.resource}` : change.kind)),
   };

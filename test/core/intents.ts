@@ -1,5 +1,5 @@
 /** An operation that takes effect elsewhere: its intent, and its result. */
-import type { AuditResult } from '../../src/core/audit.ts';
+import type { EntryDraft } from '../../src/core/audit.ts';
 import type { EntryId } from '../../src/core/names.ts';
 import { type Context, type Operation, operation, succeeded } from '../../src/core/operation.ts';
 
@@ -14,7 +14,7 @@ export function intent(requestId: string): Operation<EntryId> {
   );
 }
 
-export function result(requestId: string, completes: EntryId, how: AuditResult): Operation<null> {
+export function result(requestId: string, completes: EntryId, how: EntryDraft['result']): Operation<null> {
   return operation(spec(requestId), ({ entry }) =>
     succeeded(null, entry(how, { reason: 'the change ended', completes })),
   );

@@ -1,10 +1,8 @@
-// The plain counters behind the metrics, and the classes of denials.
+// The plain counters behind the metrics.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Distribution, LastHour, PairTally, Tally } from '../../src/core/measures.ts';
-import { DENIAL_CLASSES, denialClassOf } from '../../src/ledger/ledger-measures.ts';
-import { DENIAL_REASONS } from '../../src/vault/policies/decision.ts';
 import { runs } from '../kit/property.ts';
 
 test('a distribution counts how many values are at most each bound', () => {
@@ -67,21 +65,4 @@ test('the last hour has 60 minutes, and none of an earlier hour', () => {
   });
   assert.equal(hour.read(begin + 500 * minute).length, 60);
   assert.deepEqual(read(begin + 500 * minute), []);
-});
-
-test('every denial has a class of the closed set, whatever its reason', () => {
-  const of = (event_type: string, reason: string | null) => denialClassOf({ event_type, reason });
-  assert.equal(of('credential.retrieve', DENIAL_REASONS.no_path), 'no_path');
-  assert.equal(of('credential.list', DENIAL_REASONS.no_policy), 'no_policy');
-  assert.equal(of('credential.store', DENIAL_REASONS.no_action), 'no_action');
-  assert.equal(of('audit.list', 'only the administrator may do this'), 'admin_only');
-  assert.equal(of('auth.verify', null), 'login');
-  assert.equal(of('credential.misuse', 'the token was sent to prod/db, which is not a base URL'), 'misuse');
-  assert.equal(of('credential.use', "over the policy's limit of 10 uses per hour"), 'limit');
-  fc.assert(
-    fc.property(fc.string(), fc.option(fc.string()), (event, reason) => {
-      assert.ok(DENIAL_CLASSES.includes(of(event, reason)));
-    }),
-    runs(100),
-  );
 });

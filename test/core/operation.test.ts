@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { BatchState } from '../../src/core/batch-state.ts';
 import { Secret } from '../../src/core/credential.ts';
+import { errorOf, messageOf } from '../../src/core/denials.ts';
 import type { AgentId, ChallengeId, EntryId, PublicKey, TokenHash } from '../../src/core/names.ts';
 import { parseAgentName } from '../../src/core/names.ts';
 import { retrieve } from '../../src/core/operations/retrieve.ts';
@@ -58,10 +59,10 @@ test('a value that does not authenticate is an error in the log, and is neither 
   const decrypt = retrieved(worldWithVersions(), null);
   assert.ok(decrypt);
   const { response, entry, changes } = decrypt.onFailure();
-  assert.ok('error' in response);
-  assert.equal(response.error.code, 'INTEGRITY_FAILURE');
+  assert.ok('denial' in response);
+  assert.equal(errorOf(response.denial), 'INTEGRITY_FAILURE');
   assert.deepEqual(changes, []);
-  assert.deepEqual([entry?.eventType, entry?.result, entry?.leaseId], ['credential.retrieve', 'error', null]);
+  assert.deepEqual([entry?.eventType, entry?.result, entry?.leaseId], ['credential.retrieve', response.denial, null]);
 });
 
 test('a retrieval issues a lease with a new id of its batch, and replies with the value', () => {
@@ -121,9 +122,9 @@ test('a signature that was checked with another key, or for another agent of the
   const messages = new Set<string>();
   for (const fields of refused) {
     const { response, changes } = outcomeOf(fields);
-    assert.ok('error' in response && response.error.code === 'AUTH_FAILED', JSON.stringify(fields));
+    assert.ok('denial' in response && errorOf(response.denial) === 'AUTH_FAILED', JSON.stringify(fields));
     assert.ok(changes.every(({ kind }) => kind === 'consumeChallenge'));
-    messages.add(response.error.message);
+    messages.add(messageOf(response.denial));
   }
   assert.equal(messages.size, 1, 'the message tells what failed');
 });

@@ -7,6 +7,7 @@ import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
 import { removeRow } from '../../src/core/change.ts';
 import { ControlState } from '../../src/core/control.ts';
 import { type Credential, Secret } from '../../src/core/credential.ts';
+import { resultFields, toApiError } from '../../src/core/denials.ts';
 import type { Lease } from '../../src/core/lease.ts';
 import type { AgentId, AgentName, CredentialId, CredentialType, EntryId, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation, Outcome } from '../../src/core/operation.ts';
@@ -120,7 +121,8 @@ class Batch {
   }
 }
 
-const errorOf = ({ response }: Outcome<unknown>) => ('error' in response ? response.error : null);
+const reasonOfEntry = ({ entry }: Outcome<unknown>) => (entry === null ? null : resultFields(entry).reason);
+const errorOf = ({ response }: Outcome<unknown>) => ('denial' in response ? toApiError(response.denial) : null);
 
 test('a use is recorded with its method, host and path, and gets a lease of its kind', () => {
   const batch = new Batch();
@@ -158,7 +160,7 @@ test('a request that no target matches is denied, and recorded with what differs
   ] as const) {
     const outcome = batch.use(AGENT, { method: parseMethod(method), url: parseUrl(url) });
     assert.equal(errorOf(outcome)?.code, 'ACCESS_DENIED');
-    assert.equal(outcome.entry?.reason, `no target of the credential has this ${lacks}`);
+    assert.equal(reasonOfEntry(outcome), `no target of the credential has this ${lacks}`);
     assert.deepEqual(outcome.changes, []);
   }
 });
@@ -196,7 +198,7 @@ test('the token of a use lease is good for uses of its credential only', () => {
     updatedAt: 0,
   });
   const elsewhere = startUse(HOLDER, { path: other, request: MODELS, ttlSeconds: null, purpose: null });
-  assert.equal(batch.decide(elsewhere).entry?.reason, 'the use lease is for another credential');
+  assert.equal(reasonOfEntry(batch.decide(elsewhere)), 'the use lease is for another credential');
   batch.now = lease.expiresAt;
   assert.equal(errorOf(batch.use(HOLDER))?.code, 'LEASE_ENDED');
 });

@@ -26,6 +26,7 @@ for (let seq = 1; seq <= 6; seq++) {
     result: 'allowed',
     policy_name: null,
     lease_id: null,
+    code: null,
     // A character beyond ASCII takes the other path of the parser.
     reason: seq === 5 ? 'März' : null,
     request_id: null,

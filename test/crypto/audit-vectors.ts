@@ -29,9 +29,9 @@ interface FrozenLog extends Log {
 
 export const AUDIT = readVectors<FrozenLog>('audit-v1.json');
 /** A log with uses, under the same root key. */
-export const AUDIT_OF_USES = readVectors<FrozenLog>('audit-v2.json');
+export const AUDIT_OF_USES = readVectors<FrozenLog>('audit-uses-v1.json');
 /** A log with states, under the same root key. */
-const AUDIT_OF_STATES = readVectors<FrozenLog>('audit-v3.json');
+const AUDIT_OF_STATES = readVectors<FrozenLog>('audit-states-v1.json');
 export const FROZEN_LOGS = [AUDIT, AUDIT_OF_USES, AUDIT_OF_STATES];
 
 /** The first break, or null for a valid log. */
@@ -60,6 +60,7 @@ export const arbitraryEntry: fc.Arbitrary<EntryWithoutMac> = fc.record({
   result: text,
   policy_name: nullable,
   lease_id: nullable,
+  code: nullable,
   reason: nullable,
   request_id: nullable,
   remote_addr: nullable,

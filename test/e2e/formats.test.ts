@@ -148,8 +148,8 @@ test('the entries, the head record and its header on the page have the documente
   assert.ok(tree);
   shows(`root: ${encodeHash(tree.root)}`);
   for (const [file, seqs] of [
-    ['audit-v2.json', [3, 5]],
-    ['audit-v3.json', [5, 7]],
+    ['audit-uses-v1.json', [3, 5]],
+    ['audit-states-v1.json', [5, 7]],
   ] as const) {
     const others = readVectors<Log>(file).entries;
     for (const seq of seqs) {

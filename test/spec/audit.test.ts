@@ -9,7 +9,7 @@ import { startTestService } from '../kit/service.ts';
 
 const AUDIT = '/api/v1/audit';
 const ENTRY =
-  'seq id timestamp event_type agent_name resource action result policy_name lease_id reason request_id remote_addr hmac';
+  'seq id timestamp event_type agent_name resource action result policy_name lease_id code reason request_id remote_addr hmac';
 type Entry = Record<'timestamp' | 'resource' | 'agent_name' | 'action' | 'event_type' | 'result' | 'hmac', string> & {
   seq: number;
 };

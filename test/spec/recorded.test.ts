@@ -10,7 +10,7 @@ import { alterNewestAt, bytes, concatBytes } from '../kit/sealed-values.ts';
 import { startTestService } from '../kit/service.ts';
 
 const ENTRY =
-  'seq id timestamp event_type agent_name resource action result policy_name lease_id reason request_id remote_addr hmac';
+  'seq id timestamp event_type agent_name resource action result policy_name lease_id code reason request_id remote_addr hmac';
 const CREDENTIALS = '/api/v1/credentials';
 const NO_LEASE = '0190a000-0000-7000-8000-000000000000';
 const POLICY = { principal: 'agent:someone', resources: ['some/*'], actions: ['retrieve'] };

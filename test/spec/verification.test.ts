@@ -58,7 +58,7 @@ test('an intact log is valid, with its number of entries and the times of the fi
 });
 
 const COLUMNS = ['id', 'event_type', 'agent_name', 'resource', 'action', 'result', 'hmac'] as const;
-const NULLABLE = ['policy_name', 'lease_id', 'reason', 'request_id', 'remote_addr'] as const;
+const NULLABLE = ['policy_name', 'lease_id', 'code', 'reason', 'request_id', 'remote_addr'] as const;
 const isNumeric = (column: string) => /^(?:status|bytes_\w+|redactions)$/.test(column);
 
 /** A change of each column of entry 4, so that each is read and covered. */

@@ -3,9 +3,7 @@ import { agentBeyondReach } from '../../vault/policies/reach.ts';
 import { type Agent, actorName } from '../agent.ts';
 import { putRow, removeRow } from '../change.ts';
 import type { ActorName, AgentId, AgentName, PublicKey } from '../names.ts';
-import { type Context, operation, rejected, succeeded } from '../operation.ts';
-
-const NOT_REGISTERED = 'The agent is not registered.';
+import { type Context, denied, operation, rejected, succeeded } from '../operation.ts';
 
 export interface RegisterRequest {
   /** WHY not an id made by the batch: the file of a generated key is staged under this id before the batch. */
@@ -20,11 +18,7 @@ export const registerAgent = (context: Context, request: RegisterRequest) =>
     const { state, moment, entry } = input;
     const beyond = agentBeyondReach(input, request.name);
     if (beyond !== null) return beyond;
-    if (state.control.isNameTaken(request.name)) {
-      const denied = entry('denied', { reason: 'the name is taken' });
-      const message = 'An agent of this name, or of one that differs only in case, is registered already.';
-      return rejected('ALREADY_EXISTS', message, denied);
-    }
+    if (state.control.isNameTaken(request.name)) return denied(input, { code: 'name_taken', of: 'agent' });
     const agent: Agent = {
       ...request,
       registeredAt: moment.now,
@@ -40,7 +34,7 @@ export const registerAgent = (context: Context, request: RegisterRequest) =>
 export const findAgentToRotate = (context: Context, name: AgentName) =>
   operation<Agent>({ context, permission: 'agent.rotate', resource: `agent:${name}` }, (input) => {
     const known = input.state.control.agentByName(name);
-    if (known === null) return rejected('NOT_FOUND', NOT_REGISTERED, input.entry('not_found'));
+    if (known === null) return denied(input, { code: 'agent_not_found' });
     return agentBeyondReach(input, name) ?? succeeded(known, null);
   });
 
@@ -60,7 +54,7 @@ export const rotateAgentKey = (context: Context, name: AgentName, rotation: KeyR
   operation<Agent>({ context, permission: 'agent.rotate', resource: `agent:${name}` }, (input) => {
     const { state, moment, entry } = input;
     const known = state.control.agentByName(name);
-    if (known === null) return rejected('NOT_FOUND', NOT_REGISTERED, entry('not_found'));
+    if (known === null) return denied(input, { code: 'agent_not_found' });
     const beyond = agentBeyondReach(input, name);
     if (beyond !== null) return beyond;
     const { publicKey, graceSeconds } = rotation;
@@ -85,7 +79,7 @@ export const deregisterAgent = (context: Context, name: AgentName) =>
   operation<AgentId>({ context, permission: 'agent.deregister', resource: `agent:${name}` }, (input) => {
     const { state, moment, entry } = input;
     const agent = state.control.agentByName(name);
-    if (agent === null) return rejected('NOT_FOUND', NOT_REGISTERED, entry('not_found'));
+    if (agent === null) return denied(input, { code: 'agent_not_found' });
     const beyond = agentBeyondReach(input, name);
     if (beyond !== null) return beyond;
     const { id } = agent;
@@ -101,7 +95,7 @@ export const deregisterAgent = (context: Context, name: AgentName) =>
 export const readAgent = (context: Context, name: AgentName) =>
   operation<Agent>({ context, permission: 'agent.read', resource: `agent:${name}` }, ({ state }) => {
     const agent = state.control.agentByName(name);
-    return agent === null ? rejected('NOT_FOUND', NOT_REGISTERED, null) : succeeded(agent, null);
+    return agent === null ? rejected({ code: 'agent_not_found' }, null) : succeeded(agent, null);
   });
 
 /** Sorted by name. */

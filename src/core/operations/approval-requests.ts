@@ -2,7 +2,6 @@
  * The part of a decision that waits for people: whether a request that policies allow needs an approval, has one, or
  * asks for one. A grant is used in the same batch as the request that it lets pass. SOURCE: docs/approvals.md.
  */
-import type { ErrorInfo } from '../../engine/errors.ts';
 import { type ApprovalTerms, type ApprovedAction, combineRules } from '../../vault/policies/approval-rule.ts';
 import type { Policy } from '../../vault/policies/policy.ts';
 import { actorId, actorName } from '../agent.ts';
@@ -15,15 +14,15 @@ import {
   approvalStatus,
   basisText,
   countApprovers,
-  describeTimeout,
   ENDED_NOTICE_MS,
   isGrant,
 } from '../approval.ts';
 import type { EntryDraft } from '../audit.ts';
 import type { ReadSet } from '../batch-state.ts';
 import { type Change, putRow } from '../change.ts';
+import type { Denial } from '../denials.ts';
 import type { AgentId, CredentialId, PolicyName, TokenHash } from '../names.ts';
-import { type OperationInput, type Outcome, rejected, succeeded } from '../operation.ts';
+import { denied, type OperationInput, type Outcome, rejected, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import { originOf, type Usage, type UseRequest } from '../target.ts';
 
@@ -127,8 +126,8 @@ function decideApproval(
   if (current !== undefined) {
     const status = approvalStatus(current, now);
     if (status === 'pending') return pending(current);
-    const error = approvalError(current, status, now);
-    if (error !== null) return refuse(input, subject, current, error);
+    const error = endOfApproval(current, status, now);
+    if (error !== null) return denied(input, error, { policyName: subject.policyName });
   }
   // Another request needs another id, nonce and sealed text.
   const isSpent = ask.awaited === ask.id || known.some(({ id }) => id === ask.id);
@@ -159,16 +158,6 @@ function pass(grant: Approval): Passed {
 
 const ASKED = 'approval.request' as const;
 
-function refuse(
-  { entry }: OperationInput,
-  { policyName }: ApprovedSubject,
-  approval: Approval,
-  { code, reason, message }: ApprovalError,
-): Outcome<never> {
-  const denied = entry('denied', { policyName, reason: `${reason} (approval:${approval.id})` });
-  return rejected(code, message, denied, [], approval.id);
-}
-
 function askForApproval(
   { caller, state, moment, entry }: OperationInput,
   { action, path, policyName, request, purpose }: ApprovedSubject,
@@ -179,10 +168,8 @@ function askForApproval(
   const agentName = actorName(caller);
   const agent = caller.kind === 'agent' || caller.kind === 'lease' ? caller.agent : null;
   if (countApprovers(state.control.operators(), { agentName, terms }, agent) < terms.quorum) {
-    const reason = 'fewer operators can approve this than the policy demands';
-    const how = 'Ask an administrator to add operators with the role approver.';
-    const message = `The request needs the approval of ${terms.quorum}, and fewer operators can give it. ${how}`;
-    return rejected('NO_APPROVER', message, { ...entry('denied', { policyName, reason }), eventType: ASKED });
+    const denial: Denial = { code: 'too_few_approvers', quorum: terms.quorum };
+    return rejected(denial, { ...entry(denial, { policyName }), eventType: ASKED });
   }
   const answerBy = now + terms.timeoutSeconds * 1000;
   const approval: Approval = {
@@ -224,35 +211,11 @@ function askForApproval(
   return pending(approval, asked, [putRow('approval', approval), { kind: 'addApprovalRequest', request: sealed }]);
 }
 
-type ApprovalError = ErrorInfo & { readonly reason: string };
-
-/** Null if it ended so long ago that the request asks again. */
-function approvalError(approval: Approval, status: ApprovalStatus, now: number): ApprovalError | null {
-  const { answerBy, endedAt, endedBy, reason, approvers, terms } = approval;
-  const why = reason === null ? '' : `: ${reason}`;
-  if (status === 'denied' && now < answerBy) {
-    return {
-      code: 'APPROVAL_DENIED',
-      reason: `denied by ${endedBy}`,
-      message: `The approval was denied by ${endedBy}${why}. Do not send the request again.`,
-    };
-  }
-  if (status === 'timed_out' && now < answerBy + ENDED_NOTICE_MS) {
-    return {
-      code: 'APPROVAL_TIMED_OUT',
-      reason: describeTimeout(approval),
-      message:
-        approvers.length === 0
-          ? 'The approval timed out: no operator answered in the time that the policy gives. This is not a refusal; ask again later.'
-          : `The approval timed out: ${approvers.length} of the ${terms.quorum} operators that it needs approved in the time that the policy gives. This is not a refusal; ask again later.`,
-    };
-  }
-  if (status === 'withdrawn' && now < (endedAt ?? 0) + ENDED_NOTICE_MS) {
-    return {
-      code: 'APPROVAL_WITHDRAWN',
-      reason: `withdrawn by ${endedBy}`,
-      message: `The request for approval was withdrawn by ${endedBy}${why}. This is not a refusal; a later request asks again.`,
-    };
-  }
-  return null;
+/** The denial of a request whose approval ended; null if it ended so long ago that the request asks again. */
+function endOfApproval(approval: Approval, status: ApprovalStatus, now: number): Denial | null {
+  const { answerBy, endedAt } = approval;
+  if (status === 'denied' && now < answerBy) return { code: 'approval_denied', approval };
+  if (status === 'timed_out' && now < answerBy + ENDED_NOTICE_MS) return { code: 'approval_timed_out', approval };
+  const isWithdrawn = status === 'withdrawn' && now < (endedAt ?? 0) + ENDED_NOTICE_MS;
+  return isWithdrawn ? { code: 'approval_withdrawn', approval } : null;
 }

@@ -12,16 +12,17 @@ import {
   isOwnRequest,
   votesOf,
 } from '../approval.ts';
-import { draftEntry, type EntryDraft, type EventType } from '../audit.ts';
+import { draftEntry, type EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';
 import { type Change, putRow } from '../change.ts';
+import { VOID_CAUSES, type VoidCause } from '../denial-table.ts';
+import type { Denial, DenialOf } from '../denials.ts';
 import { type ActorName, isOperatorName, type PrincipalName, SERVICE } from '../names.ts';
 import {
   type Context,
-  forbidden,
+  denied,
   type Operation,
   type OperationInput,
-  type Outcome,
   operation,
   rejected,
   succeeded,
@@ -37,8 +38,6 @@ export interface Answer {
   readonly reason: string | null;
 }
 
-const NOT_FOUND = 'The approval does not exist.';
-
 /** Adds an operator's approval, which grants the request once enough agree, or denies the request. */
 export function answerApproval(
   context: Context,
@@ -51,39 +50,28 @@ export function answerApproval(
   return operation<Approval>({ context, permission, resource, reads: readsOf(place) }, (input) => {
     const { caller, state, moment, entry } = input;
     const approval = state.approval(place.id);
-    if (approval === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
+    if (approval === null) return denied(input, { code: 'approval_not_found' });
     const name = actorName(caller);
     const { policyNames } = approval.terms;
     const policyName = policyNames[0] ?? null;
-    const denied = (why: string) => entry('denied', { policyName, reason: why });
-    if (nonce !== approval.nonce) {
-      return rejected('INVALID_REQUEST', 'nonce: must be that of the approval', denied('the nonce is another one'));
-    }
-    if (isOwnRequest(name, approval, state.control.agentById(approval.agentId))) {
-      const why = 'an operator may not answer its own request, or that of an agent that it registered';
-      return rejected('ACCESS_DENIED', `Access denied: ${why}.`, denied(why));
-    }
-    if (caller.kind === 'admin' && isApproved && !countsToken(approval, state.control.operators())) {
-      const why = 'where several operators have to approve, the administrator’s token is not one of them';
-      return rejected('ACCESS_DENIED', `Access denied: ${why}.`, denied(why));
-    }
+    const deny = (denial: Denial, changes: readonly Change[] = []) => denied(input, denial, { policyName }, changes);
+    if (nonce !== approval.nonce) return deny({ code: 'wrong_nonce' });
+    if (isOwnRequest(name, approval, state.control.agentById(approval.agentId))) return deny({ code: 'own_request' });
+    if (caller.kind === 'admin' && isApproved && !countsToken(approval, state.control.operators()))
+      return deny({ code: 'token_not_counted' });
     const status = approvalStatus(approval, moment.now);
-    if (status !== 'pending') return ended(approval, status, denied(`it is ${status} already`));
-    const voided = whyVoid(state, approval, digestOf);
-    if (voided !== null) {
-      const withdrawn = endApproval(approval, 'withdrawn', SERVICE, voided, moment.now);
-      const message = `The approval was withdrawn: ${voided}. The agent has to ask again.`;
-      const changes: readonly Change[] = [putRow('approval', withdrawn)];
-      return rejected('APPROVAL_ENDED', message, denied(`it was withdrawn: ${voided}`), changes, approval.id);
+    if (status !== 'pending') return deny({ code: 'approval_ended', approval, status, attempt: 'answer' });
+    const cause = whyVoid(state, approval, digestOf);
+    if (cause !== null) {
+      const withdrawn = endApproval(approval, 'withdrawn', SERVICE, VOID_CAUSES[cause], moment.now);
+      return deny({ code: 'approval_void', approval, cause }, [putRow('approval', withdrawn)]);
     }
     if (!isApproved) {
       const ended = endApproval(approval, 'denied', name, reason, moment.now);
       return succeeded(ended, entry('allowed', { policyName, reason }), [putRow('approval', ended)]);
     }
-    if (approval.approvers.some(({ operatorId }) => operatorId === actorId(caller))) {
-      const message = 'You have approved this already; another operator has to approve it too.';
-      return rejected('ALREADY_EXISTS', message, denied('the operator has approved it already'));
-    }
+    if (approval.approvers.some(({ operatorId }) => operatorId === actorId(caller)))
+      return deny({ code: 'approved_already' });
     const agent = state.control.agentById(approval.agentId);
     const counted = { ...approval, approvers: votesOf(approval, state.control.operators(), agent) };
     const answered = approve(counted, { operator: name, operatorId: actorId(caller), at: moment.now });
@@ -111,23 +99,17 @@ function approve(approval: Approval, vote: Approval['approvers'][number]): Appro
   };
 }
 
-function ended({ id }: Approval, status: string, entry: EntryDraft) {
-  const message = `The approval is ${status.replace('_', ' ')} already.`;
-  return rejected('APPROVAL_ENDED', message, entry, [], id);
-}
-
 /** Withdraws a request for the agent that asked, or for an operator, who also ends a grant this way. */
 export function withdrawApproval(context: Context, place: ApprovalPlace): Operation<Approval> {
   const resource = `approval:${place.id}`;
   return operation<Approval>({ context, permission: 'approval.withdraw', resource, reads: readsOf(place) }, (input) => {
     const { caller, moment, entry } = input;
-    const approval = findVisible(input, place, entry('not_found'));
-    if ('response' in approval) return approval;
+    const approval = findVisible(input, place);
+    if ('code' in approval) return denied(input, approval);
     const status = approvalStatus(approval, moment.now);
     // Also a grant that is used up or has ended: what it let pass may still run.
-    if (status !== 'pending' && status !== 'approved') {
-      return ended(approval, status, entry('denied', { reason: `it is ${status}` }));
-    }
+    if (status !== 'pending' && status !== 'approved')
+      return denied(input, { code: 'approval_ended', approval, status, attempt: 'withdrawal' });
     const withdrawn = endApproval(approval, 'withdrawn', actorName(caller), null, moment.now);
     return succeeded(withdrawn, entry('allowed', { policyName: approval.terms.policyNames[0] ?? null }), [
       putRow('approval', withdrawn),
@@ -137,16 +119,13 @@ export function withdrawApproval(context: Context, place: ApprovalPlace): Operat
 
 /** Agents, and operators without the role approver, see what they asked for. */
 function findVisible(
-  { caller, state, entry }: OperationInput,
+  { caller, state }: OperationInput,
   { id }: ApprovalPlace,
-  missing: EntryDraft | null,
-): Approval | Outcome<never> {
+): Approval | DenialOf<'approval_not_found' | 'approver_required'> {
   const approval = state.approval(id);
   const seesAll = caller.kind === 'admin' || (caller.kind === 'operator' && hasRole(caller.operator, 'approver'));
   if (approval !== null && (seesAll || actorId(caller) === approval.agentId)) return approval;
-  if (seesAll || caller.kind !== 'operator') return rejected('NOT_FOUND', NOT_FOUND, missing);
-  const reason = 'only an operator with the role approver may do this with the request of another caller';
-  return forbidden({ entry }, reason);
+  return { code: seesAll || caller.kind !== 'operator' ? 'approval_not_found' : 'approver_required' };
 }
 
 /** Not recorded, as other reads of an operator. */
@@ -159,8 +138,9 @@ export function readApproval(context: Context, place: ApprovalPlace): Operation<
       reads: { approval: place.id },
     },
     (input) => {
-      const approval = findVisible(input, place, null);
-      return 'response' in approval ? approval : succeeded({ approval, now: input.moment.now }, null);
+      const approval = findVisible(input, place);
+      if (!('code' in approval)) return succeeded({ approval, now: input.moment.now }, null);
+      return approval.code === 'approval_not_found' ? rejected(approval, null) : denied(input, approval);
     },
   );
 }
@@ -216,10 +196,11 @@ export function settleApproval(place: ApprovalPlace, digestOf: DigestOf): Operat
         const timedOut = endApproval(approval, 'timed_out', SERVICE, null, now);
         return settled('approval.timeout', timedOut, describeTimeout(approval));
       }
-      const voided = whyVoid(state, approval, digestOf);
+      const cause = whyVoid(state, approval, digestOf);
       const isLive = isPending || (now < (approval.grantEndsAt ?? 0) && approval.usesLeft !== 0);
-      if (voided === null || !isLive) return succeeded(null, null);
-      return settled('approval.withdraw', endApproval(approval, 'withdrawn', SERVICE, voided, now), voided);
+      if (cause === null || !isLive) return succeeded(null, null);
+      const reason = VOID_CAUSES[cause];
+      return settled('approval.withdraw', endApproval(approval, 'withdrawn', SERVICE, reason, now), reason);
     },
   };
 }
@@ -233,26 +214,25 @@ function settled(eventType: EventType, approval: Approval, reason: string) {
 }
 
 /** Why the answer would be about something else by now; null if it would not. */
-function whyVoid(state: BatchState, approval: Approval, digestOf: DigestOf): string | null {
+function whyVoid(state: BatchState, approval: Approval, digestOf: DigestOf): VoidCause | null {
   const { control } = state;
   const { agentId, agentName, action, path, basis } = approval;
   const holder = control.agentById(agentId) ?? control.operatorById(agentId);
-  if (holder === null) return 'the agent was deregistered';
+  if (holder === null) return 'agent';
   const name: PrincipalName = isOperatorName(agentName) ? agentName : holder.name;
   const { status, terms } = approval;
   if (
     status === 'pending' &&
     countApprovers(control.operators(), approval, control.agentById(agentId)) < terms.quorum
   ) {
-    return 'fewer operators can approve it than the policy demands';
+    return 'approvers';
   }
   const demanding = control.policies.findApprovalPolicies(name, action, path);
   const decision = decide(control.policies, name, action, path);
-  if (!decision.allowed) return 'no policy grants the request now';
+  if (!decision.allowed) return 'policies';
   const credential = state.credential(path);
   const usage = credential === null || action !== 'use' ? null : state.usage(credential);
   const policies = demanding.concat(control.policies.get(decision.policyName) ?? []);
   const now = digestOf(basisText({ policies, credentialId: credential?.id ?? null, usage, holder }));
-  if (now === basis) return null;
-  return 'its policies, credential or targets or the key of the agent changed, or a panic ended the access of the agent';
+  return now === basis ? null : 'basis';
 }

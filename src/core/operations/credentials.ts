@@ -5,19 +5,12 @@
 
 import type { VersionInfo } from '../batch-state.ts';
 import { putRow, removeRow } from '../change.ts';
-import {
-  type Credential,
-  type CredentialVersion,
-  isKept,
-  isTooLargeToUse,
-  type Secret,
-  TOO_LARGE_TO_USE,
-} from '../credential.ts';
+import { type Credential, type CredentialVersion, isKept, isTooLargeToUse, type Secret } from '../credential.ts';
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../names.ts';
-import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
+import { type Context, denied, type Operation, operation, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import { ALL_PATHS, type PathRange } from '../pattern.ts';
-import { access, accessDenied, credentialAltered, notFound } from './access.ts';
+import { access, credentialAltered, credentialNotFound } from './access.ts';
 
 export interface NewValue {
   readonly path: CredentialPath;
@@ -40,18 +33,13 @@ export function store(context: Context, request: NewValue): Operation<Credential
   return operation(description, (input) => {
     const { caller, state, moment, entry } = input;
     const granted = access(state, caller, 'store', path);
-    if (!granted.allowed) return accessDenied(input, granted);
+    if (!granted.allowed) return denied(input, granted.denial);
     const { policyName } = granted;
     if (state.isAltered(path)) return credentialAltered(input, policyName);
     const before = state.credential(path);
-    if (before !== null && request.onlyIfNew) {
-      const details = { policyName, reason: 'the path exists already' };
-      return rejected('ALREADY_EXISTS', 'A credential exists at this path already.', entry('denied', details));
-    }
-    if (before !== null && state.usage(before) !== null && isTooLargeToUse(value)) {
-      const details = { policyName, reason: 'the value is too large to be used' };
-      return rejected('INVALID_REQUEST', TOO_LARGE_TO_USE, entry('denied', details));
-    }
+    if (before !== null && request.onlyIfNew) return denied(input, { code: 'path_taken' }, { policyName });
+    if (before !== null && state.usage(before) !== null && isTooLargeToUse(value))
+      return denied(input, { code: 'value_too_large' }, { policyName });
     const credential: Credential = {
       id: before?.id ?? (moment.newId() as CredentialId),
       path,
@@ -82,10 +70,10 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
     (input) => {
       const { caller, state, moment, entry } = input;
       const granted = access(state, caller, 'delete', path);
-      if (!granted.allowed) return accessDenied(input, granted);
+      if (!granted.allowed) return denied(input, granted.denial);
       const { policyName } = granted;
       const credential = state.credential(path);
-      if (credential === null) return notFound(input, policyName, 'credential');
+      if (credential === null) return credentialNotFound(input, policyName);
       const { id } = credential;
       return succeeded(null, entry('allowed', { policyName }), [
         removeRow('credential', { id, path }),
@@ -124,11 +112,11 @@ export function readMetadata(context: Context, path: CredentialPath): Operation<
     (input) => {
       const { caller, state, entry } = input;
       const granted = access(state, caller, 'list', path);
-      if (!granted.allowed) return accessDenied(input, granted);
+      if (!granted.allowed) return denied(input, granted.denial);
       const { policyName } = granted;
       if (state.isAltered(path)) return credentialAltered(input, policyName);
       const credential = state.credential(path);
-      if (credential === null) return notFound(input, policyName, 'credential');
+      if (credential === null) return credentialNotFound(input, policyName);
       const kept = (state.loaded.histories.get(credential.id) ?? []).filter(({ version }) =>
         isKept(version, credential, state.settings.versionsKept),
       );

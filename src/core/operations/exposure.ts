@@ -5,10 +5,17 @@
 import { putRow } from '../change.ts';
 import type { BulkRevocation } from '../lease.ts';
 import type { AgentId, AgentName } from '../names.ts';
-import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
+import {
+  type Context,
+  denied,
+  type Operation,
+  type OperationInput,
+  operation,
+  rejected,
+  succeeded,
+} from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 
-const NOT_REGISTERED = 'The agent is not registered.';
 const panicResource = (name: AgentName | null): string => (name === null ? '*' : `agent:${name}`);
 
 /** The time to which `live` refers, and whether a credential has the path now. Not recorded. */
@@ -40,7 +47,8 @@ export const readHeld = (context: Context, name: AgentName | null) =>
     const { now } = moment;
     if (name === null) return succeeded({ now, agentId: null }, null);
     const agent = state.control.agentByName(name);
-    return agent === null ? rejected('NOT_FOUND', NOT_REGISTERED, null) : succeeded({ now, agentId: agent.id }, null);
+    if (agent === null) return rejected({ code: 'agent_not_found' }, null);
+    return succeeded({ now, agentId: agent.id }, null);
   });
 
 export interface Panic {
@@ -57,10 +65,10 @@ export function panic(context: Context, name: AgentName | null): Operation<Panic
   const permission = name === null ? 'service.panic' : 'agent.panic';
   const resource = panicResource(name);
   return operation({ context, permission, resource }, (input) => {
-    const { state, entry } = input;
+    const { state } = input;
     if (name === null) return ended(input, null, state.control.agents());
     const agent = state.control.agentByName(name);
-    if (agent === null) return rejected('NOT_FOUND', NOT_REGISTERED, entry('not_found'));
+    if (agent === null) return denied(input, { code: 'agent_not_found' });
     return ended(input, agent.id, [agent]);
   });
 }

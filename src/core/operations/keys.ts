@@ -1,19 +1,16 @@
 /**
  * Key slots and the rotation of keys. Only the administrator may call them; each leaves an entry. SOURCE: docs/keys.md.
  */
-import { invalidRequest } from '../../engine/errors.ts';
 import { draftEntry, type EventType } from '../audit.ts';
 import type { BatchState } from '../batch-state.ts';
 import type { Change } from '../change.ts';
 import type { Secret } from '../credential.ts';
 import type { KeySlot, KeysetEdit, SlotId, SlotName } from '../keyset.ts';
 import { SERVICE } from '../names.ts';
-import { type Context, type Operation, operation, rejected, succeeded } from '../operation.ts';
+import { type Context, denied, type Operation, operation, succeeded } from '../operation.ts';
 
 const resourceOf = (name: SlotName): string => `key:slot:${name}`;
 const READS = { keySlots: true } as const;
-const SLOTS_ALTERED =
-  'A key slot was altered outside Leasehold and would not open the new root key. Run leasehold doctor --state, and restore its row, or remove it by its id.';
 
 export function listKeySlots(context: Context): Operation<readonly KeySlot[]> {
   const spec = { context, permission: 'key.slot_list', resource: '*', reads: READS } as const;
@@ -23,10 +20,10 @@ export function listKeySlots(context: Context): Operation<readonly KeySlot[]> {
 export function addKeySlot(context: Context, slot: KeySlot): Operation<KeySlot> {
   const resource = resourceOf(slot.name);
   const spec = { context, permission: 'key.slot_add', resource, reads: READS } as const;
-  return operation<KeySlot>(spec, ({ state, entry }) => {
-    if (state.keySlots().some(({ name }) => name === slot.name)) {
-      return rejected('ALREADY_EXISTS', 'A key slot has this name.', entry('denied', { reason: 'the name is taken' }));
-    }
+  return operation<KeySlot>(spec, (input) => {
+    const { state, entry } = input;
+    if (state.keySlots().some(({ name }) => name === slot.name))
+      return denied(input, { code: 'name_taken', of: 'key slot' });
     return succeeded(slot, entry('allowed', { reason: slot.kind }), [
       { kind: 'editKeyset', edit: { kind: 'addSlot', id: slot.id } },
       { kind: 'putKeySlot', slot },
@@ -37,14 +34,12 @@ export function addKeySlot(context: Context, slot: KeySlot): Operation<KeySlot> 
 export function removeKeySlot(context: Context, name: SlotName): Operation<null> {
   const resource = resourceOf(name);
   const spec = { context, permission: 'key.slot_remove', resource, reads: READS } as const;
-  return operation<null>(spec, ({ state, entry }) => {
+  return operation<null>(spec, (input) => {
+    const { state, entry } = input;
     const slots = state.keySlots();
     const slot = slots.find((each) => each.name === name) ?? lostSlot(state, name);
-    if (slot === undefined) return rejected('NOT_FOUND', 'No key slot has this name.', entry('not_found'));
-    if (slots.every((each) => each === slot)) {
-      const { code, message } = invalidRequest('name', 'the last key slot cannot be removed; add another one first');
-      return rejected(code, message, entry('denied', { reason: 'it is the last key slot' }));
-    }
+    if (slot === undefined) return denied(input, { code: 'key_slot_not_found' });
+    if (slots.every((each) => each === slot)) return denied(input, { code: 'last_key_slot' });
     return succeeded(null, entry('allowed', { reason: slot.kind }), [
       { kind: 'editKeyset', edit: { kind: 'removeSlot', id: slot.id } },
       { kind: 'removeKeySlot', id: slot.id },
@@ -62,10 +57,10 @@ function lostSlot(state: BatchState, text: string): { readonly id: SlotId; reado
 export function testKeySlot(context: Context, name: SlotName, problem: string | null): Operation<boolean> {
   const resource = resourceOf(name);
   const spec = { context, permission: 'key.slot_test', resource, reads: READS } as const;
-  return operation<boolean>(spec, ({ state, entry }) => {
-    if (!state.keySlots().some((each) => each.name === name))
-      return rejected('NOT_FOUND', 'No key slot has this name.', entry('not_found'));
-    return succeeded(problem === null, entry(problem === null ? 'allowed' : 'denied', { reason: problem }));
+  return operation<boolean>(spec, (input) => {
+    const { state, entry } = input;
+    if (!state.keySlots().some((each) => each.name === name)) return denied(input, { code: 'key_slot_not_found' });
+    return succeeded(problem === null, entry(problem === null ? 'allowed' : { code: 'key_slot_unusable', problem }));
   });
 }
 
@@ -83,12 +78,10 @@ export function rotateRootKey(context: Context, root: Secret): Operation<null> {
     resource: 'key:root',
     reads: READS,
   } as const;
-  return operation<null>(spec, ({ state, entry }) => {
+  return operation<null>(spec, (input) => {
+    const { state, entry } = input;
     // WHY: a slot that was not wrapped again would no longer open anything.
-    if (state.lostKeySlots().length > 0) {
-      const reason = 'a key slot was altered outside Leasehold';
-      return rejected('INVALID_REQUEST', SLOTS_ALTERED, entry('denied', { reason }));
-    }
+    if (state.lostKeySlots().length > 0) return denied(input, { code: 'key_slot_altered' });
     return succeeded(null, entry('allowed'), [
       { kind: 'editKeyset', edit: { kind: 'replaceRoot', root } },
       ...state.keySlots().map((slot) => ({ kind: 'putKeySlot' as const, slot })),

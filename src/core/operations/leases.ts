@@ -15,7 +15,7 @@ import {
 } from '../names.ts';
 import {
   type Context,
-  forbidden,
+  denied,
   type Operation,
   type OperationInput,
   operation,
@@ -24,7 +24,7 @@ import {
 } from '../operation.ts';
 import { hasRole } from '../operator.ts';
 import type { CredentialPath } from '../path.ts';
-import { access, accessDenied, credentialAltered, type Holder, retrievalAccess } from './access.ts';
+import { access, credentialAltered, type Holder, retrievalAccess } from './access.ts';
 
 /** Operators see all leases. */
 function isOfOperators(caller: Caller): caller is Extract<Caller, { kind: 'admin' | 'operator' }> {
@@ -38,8 +38,6 @@ function findVisibleLease({ caller, state, moment }: OperationInput, id: LeaseId
   return isOfOperators(caller) || caller.agent.id === lease.agentId ? lease : null;
 }
 
-const NOT_FOUND = 'The lease does not exist.';
-
 export interface LeaseAt {
   readonly lease: Lease;
   readonly now: number;
@@ -50,7 +48,9 @@ export function readLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   const resource = `lease:${id}`;
   return operation({ context, permission: 'lease.read', resource, reads: { lease: id } }, (input) => {
     const lease = findVisibleLease(input, id);
-    return lease === null ? rejected('NOT_FOUND', NOT_FOUND, null) : succeeded({ lease, now: input.moment.now }, null);
+    return lease === null
+      ? rejected({ code: 'lease_not_found' }, null)
+      : succeeded({ lease, now: input.moment.now }, null);
   });
 }
 
@@ -61,21 +61,18 @@ export function renewLease(context: Context, id: LeaseId): Operation<LeaseAt> {
     const { caller, state, moment, entry } = input;
     const { now } = moment;
     const lease = findVisibleLease(input, id);
-    if (lease === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
+    if (lease === null) return denied(input, { code: 'lease_not_found' }, { leaseId: id });
     if (caller.kind === 'operator' && !hasRole(caller.operator, 'admin') && lease.agentId !== caller.operator.id) {
-      const reason = 'an operator without the role admin may renew only its leases';
-      return forbidden(input, reason, { leaseId: id });
+      return denied(input, { code: 'renews_other' }, { leaseId: id });
     }
     const holder = leaseHolder(state, lease);
-    if (statusOf(lease, now) !== 'active' || holder === null) {
-      const denied = entry('denied', { leaseId: id, reason: `the lease is ${statusOf(lease, now)}` });
-      return rejected('LEASE_ENDED', 'The lease has ended; retrieve the credential again.', denied);
-    }
+    if (statusOf(lease, now) !== 'active' || holder === null)
+      return denied(input, { code: 'lease_ended', status: statusOf(lease, now) }, { leaseId: id });
     const decision =
       lease.kind === 'retrieve'
         ? retrievalAccess(state, holder, lease.path)
         : access(state, holder, lease.kind, lease.path);
-    if (!decision.allowed) return accessDenied(input, decision, id);
+    if (!decision.allowed) return denied(input, decision.denial, { leaseId: id });
     const { policyName } = decision;
     const expiresAt = now + decision.ttlSeconds * 1000;
     return succeeded(
@@ -100,7 +97,7 @@ export function revokeLease(context: Context, id: LeaseId): Operation<null> {
   return operation({ context, permission: 'lease.revoke', resource, reads: { lease: id } }, (input) => {
     const { moment, entry } = input;
     const lease = findVisibleLease(input, id);
-    if (lease === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found', { leaseId: id }));
+    if (lease === null) return denied(input, { code: 'lease_not_found' }, { leaseId: id });
     if (statusOf(lease, moment.now) !== 'active') {
       return succeeded(null, entry('allowed', { leaseId: id, reason: 'the lease had ended already' }));
     }
@@ -127,7 +124,7 @@ export function revokeLeases(context: Context, request: RevokeManyRequest): Oper
     const { caller, state, moment, entry } = input;
     const { agentName } = request;
     if (caller.kind === 'agent' && agentName !== caller.agent.name) {
-      return forbidden(input, 'an agent may revoke only its own leases');
+      return denied(input, { code: 'revokes_other' });
     }
     if (path !== null && state.isAltered(path)) return credentialAltered(input, null);
     const agentId = agentName === null ? null : agentIdOf(input, agentName);

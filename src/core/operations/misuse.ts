@@ -3,13 +3,13 @@
  * tells that it has left the program that it was made for, and uses over a policy's limits.
  * SOURCE: docs/decisions.md, "Misuse of tokens".
  */
-import type { ErrorInfo } from '../../engine/errors.ts';
 import type { Authentication } from '../agent.ts';
 import { draftEntry } from '../audit.ts';
 import { type BaseUrlRequest, resolveRequest, useFieldsOf } from '../base-url.ts';
 import type { BatchState } from '../batch-state.ts';
+import type { DenialOf } from '../denials.ts';
 import type { Lease } from '../lease.ts';
-import type { ActorName, AgentName, PolicyName } from '../names.ts';
+import type { ActorName, AgentName } from '../names.ts';
 import { type Context, type Operation, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { UseRequest } from '../target.ts';
@@ -55,9 +55,8 @@ export function recordMisuse({ lease, agentName, caller, place, context }: Misus
           eventType: 'credential.misuse',
           agentName,
           resource: lease.path,
-          result: 'denied',
+          result: place.kind === 'route' ? { code: 'token_at_route', route: place.route } : forwardedDenial(place),
           leaseId: lease.id,
-          reason: reasonFor(place),
           requestId,
           remoteAddr,
           use: place.kind === 'route' ? { method: place.method } : requestFields(known, place),
@@ -74,36 +73,24 @@ function requestFields(known: BatchState, { path, request }: ForwardedRequest) {
   return { ...fields, target_path: hasToken(fields.target_path ?? '') ? null : fields.target_path };
 }
 
-function reasonFor(place: WrongPlace): string {
-  if (place.kind === 'route') return `the token was sent to ${place.route ?? 'an address'}, which is not a base URL`;
-  const credential = hasToken(place.path) ? 'another credential' : place.path;
-  if (place.kind === 'base URL') return `the token was sent to the base URL of ${credential}`;
-  return `the token was in ${PART[place.kind]} of a request with ${credential}`;
+/** The denial of a request that is not sent. */
+export function forwardedDenial({ kind, path }: ForwardedPlace): DenialOf<'token_at_base_url' | 'token_in_request'> {
+  const credential = hasToken(path) ? null : path;
+  if (kind === 'base URL') return { code: 'token_at_base_url', credential };
+  return { code: 'token_in_request', place: kind, credential };
 }
 
-/** The error of the request, which is not sent. */
-export function misuseError({ kind }: ForwardedPlace): ErrorInfo {
-  const message =
-    kind === 'base URL'
-      ? 'Access denied: the use lease is for another credential.'
-      : `Access denied: ${PART[kind]} of the request has the token of a use lease. Nothing was sent.`;
-  return { code: 'ACCESS_DENIED', message };
-}
-
-const PART = { path: 'the path', query: 'the query', header: 'a header' } as const satisfies Record<TokenPlace, string>;
+export const LIMIT_KINDS = ['uses per hour', 'bytes per hour', 'concurrent uses'] as const;
+export type LimitKind = (typeof LIMIT_KINDS)[number];
 
 export interface RejectedUses {
   readonly agentName: AgentName;
-  readonly policyName: PolicyName;
-  /** Such as `100 uses per hour`. */
-  readonly limit: string;
+  readonly denial: DenialOf<'use_limit'>;
   /** The request of a single rejection; null for a summary. */
   readonly single: { readonly path: CredentialPath; readonly context: Context } | null;
-  readonly count: number;
 }
 
-export function recordRejectedUses({ agentName, policyName, limit, single, count }: RejectedUses): Operation<null> {
-  const over = `over the policy's limit of ${limit}`;
+export function recordRejectedUses({ agentName, denial, single }: RejectedUses): Operation<null> {
   return {
     reads: {},
     requester: { kind: 'service' },
@@ -114,9 +101,8 @@ export function recordRejectedUses({ agentName, policyName, limit, single, count
           eventType: 'credential.use',
           agentName,
           resource: single?.path ?? '*',
-          result: 'denied',
-          policyName,
-          reason: single === null ? `${count} more ${count === 1 ? 'use was' : 'uses were'} rejected: ${over}` : over,
+          result: denial,
+          policyName: denial.policyName,
           requestId: single?.context.requestId ?? null,
           remoteAddr: single?.context.remoteAddr ?? null,
         }),

@@ -1,11 +1,18 @@
 /** Adds, changes, reads and removes operators. SOURCE: docs/operators.md. */
-import { invalidRequest } from '../../engine/errors.ts';
 import type { BatchState } from '../batch-state.ts';
 import { putRow, removeRow } from '../change.ts';
 import type { ControlState } from '../control.ts';
 import type { BulkRevocation } from '../lease.ts';
 import type { AgentId, OperatorName, PublicKey } from '../names.ts';
-import { type Context, type OperationInput, type Outcome, operation, rejected, succeeded } from '../operation.ts';
+import {
+  type Context,
+  denied,
+  type OperationInput,
+  type Outcome,
+  operation,
+  rejected,
+  succeeded,
+} from '../operation.ts';
 import { canSignIn, hasRole, isSameEmail, type Operator, type ProviderIdentity, type Role } from '../operator.ts';
 
 export interface NewOperator {
@@ -18,8 +25,6 @@ export interface NewOperator {
   readonly identity: ProviderIdentity | null;
 }
 
-const NOT_FOUND = 'The operator does not exist.';
-
 const operatorNamed =
   (name: OperatorName) =>
   ({ control }: BatchState): Operator | null =>
@@ -27,14 +32,9 @@ const operatorNamed =
 
 export const addOperator = (context: Context, request: NewOperator) =>
   operation<Operator>({ context, permission: 'operator.add', resource: request.name }, ({ state, moment, entry }) => {
-    if (state.control.isOperatorNameTaken(request.name)) {
-      const denied = entry('denied', { reason: 'the name is taken' });
-      const message = 'An operator of this name, or of one that differs only in case, exists already.';
-      return rejected('ALREADY_EXISTS', message, denied);
-    }
-    const isTaken = isIdentityTaken(state.control, request.identity);
-    if (isTaken)
-      return rejected('ALREADY_EXISTS', IDENTITY_TAKEN, entry('denied', { reason: 'the identity is taken' }));
+    if (state.control.isOperatorNameTaken(request.name))
+      return denied({ entry }, { code: 'name_taken', of: 'operator' });
+    if (isIdentityTaken(state.control, request.identity)) return denied({ entry }, { code: 'identity_taken' });
     const operator: Operator = { ...request, passkeys: null, addedAt: moment.now, sessionsEndedAt: null };
     return succeeded(operator, entry('allowed', { reason: describeRoles(operator) }), [putRow('operator', operator)]);
   });
@@ -52,14 +52,14 @@ export const replaceOperator = (context: Context, name: OperatorName, change: Op
     (input) => {
       const { state, moment, entry } = input;
       const known = operatorNamed(name)(state);
-      if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
+      if (known === null) return denied(input, { code: 'operator_not_found' });
       const isOther = change.identity !== undefined && !isSameIdentity(change.identity, known.identity);
       const operator: Operator = { ...known, ...change, ...(isOther ? { sessionsEndedAt: moment.now } : {}) };
       if (!hasRole(operator, 'admin') && isLastAdmin(input, known)) return keptAdmin(input, 'roles');
       const rejection = rejectLastSignIn(input, known, operator, 'identity');
       if (rejection !== null) return rejection;
       if (change.identity !== undefined && isIdentityTaken(state.control, change.identity, known))
-        return rejected('ALREADY_EXISTS', IDENTITY_TAKEN, entry('denied', { reason: 'the identity is taken' }));
+        return denied(input, { code: 'identity_taken' });
       return succeeded(operator, entry('allowed', { reason: describeRoles(operator) }), [
         putRow('operator', operator),
         ...(isOther ? [{ kind: 'revokeMatching' as const, revocation: endOfLeases(known, moment) }] : []),
@@ -71,7 +71,7 @@ export const replaceOperator = (context: Context, name: OperatorName, change: Op
 export const rotateOperatorKey = (context: Context, name: OperatorName, publicKey: PublicKey) =>
   operation<Operator>({ context, permission: 'operator.rotate', resource: name }, ({ state, moment, entry }) => {
     const known = state.control.operatorByName(name);
-    if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
+    if (known === null) return denied({ entry }, { code: 'operator_not_found' });
     const operator: Operator = { ...known, publicKey, sessionsEndedAt: moment.now };
     return succeeded(operator, entry('allowed', { reason: 'its sessions and leases ended' }), [
       putRow('operator', operator),
@@ -84,7 +84,7 @@ export const removeOperator = (context: Context, name: OperatorName) =>
   operation<null>({ context, permission: 'operator.remove', resource: name, target: operatorNamed(name) }, (input) => {
     const { state, moment, entry } = input;
     const known = operatorNamed(name)(state);
-    if (known === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
+    if (known === null) return denied(input, { code: 'operator_not_found' });
     if (isLastAdmin(input, known)) return keptAdmin(input, 'name');
     return succeeded(null, entry('allowed'), [
       removeRow('operator', { id: known.id, name }),
@@ -97,7 +97,7 @@ export const readOperator = (context: Context, name: OperatorName) =>
     { context, permission: 'operator.read', resource: name, target: operatorNamed(name) },
     ({ state }) => {
       const operator = operatorNamed(name)(state);
-      return operator === null ? rejected('NOT_FOUND', NOT_FOUND, null) : succeeded(operator, null);
+      return operator === null ? rejected({ code: 'operator_not_found' }, null) : succeeded(operator, null);
     },
   );
 
@@ -111,8 +111,6 @@ export const recordBreakGlass = (context: Context) =>
   operation<null>({ context, permission: 'operator.break_glass', resource: '*' }, ({ entry }) =>
     succeeded(null, entry('allowed', { reason: "the administrator's token is in use" })),
   );
-
-const IDENTITY_TAKEN = 'Another operator has this identity.';
 
 function isSameIdentity(one: ProviderIdentity | null, other: ProviderIdentity | null): boolean {
   return one?.issuer === other?.issuer && one?.subject === other?.subject && one?.email === other?.email;
@@ -154,8 +152,6 @@ export function rejectLastSignIn(input: OperationInput, known: Operator, changed
   return !canSignIn(changed) && canSignIn(known) && isLastAdmin(input, known) ? keptAdmin(input, field) : null;
 }
 
-function keptAdmin({ entry }: OperationInput, field: string): Outcome<never> {
-  const rule = 'this is the last operator with the role admin that can sign in; let another one sign in first';
-  const { code, message } = invalidRequest(field, rule);
-  return rejected(code, message, entry('denied', { reason: 'it is the last operator with the role admin' }));
+function keptAdmin(input: OperationInput, field: string): Outcome<never> {
+  return denied(input, { code: 'last_admin', field });
 }

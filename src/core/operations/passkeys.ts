@@ -1,11 +1,11 @@
 /** Registers and removes passkeys of operators. SOURCE: docs/operators.md, "Signing in". */
-import { type ErrorInfo, invalidRequest } from '../../engine/errors.ts';
 import { draftEntry } from '../audit.ts';
 import { putRow } from '../change.ts';
+import type { Denial } from '../denials.ts';
 import type { AgentId, ChallengeId, OperatorName } from '../names.ts';
 import {
   type Context,
-  forbidden,
+  denied,
   type Operation,
   type OperationInput,
   type Outcome,
@@ -15,7 +15,7 @@ import {
 } from '../operation.ts';
 import { hasRole, MAX_PASSKEYS, type Operator, type Passkey, type PasskeyId } from '../operator.ts';
 import { rejectLastSignIn } from './operators.ts';
-import { type Origin, signInFailed } from './sign-in.ts';
+import type { Origin } from './sign-in.ts';
 
 export const ENROLMENT_LIFE_MS = 24 * 3_600_000;
 
@@ -24,13 +24,11 @@ export function enrolmentState({ passkeys, sessionsEndedAt }: Operator): string 
   return JSON.stringify([passkeys?.map(({ id }) => id) ?? [], sessionsEndedAt]);
 }
 
-const NO_PASSKEYS = 'Only an operator has passkeys. Add one with POST /api/v1/operators, and sign in as it.';
-
 export const readOwnOperator = (context: Context) =>
   operation<Operator>({ context, permission: 'operator.passkey_add', resource: '*' }, ({ caller, entry }) =>
     caller.kind === 'operator'
       ? succeeded(caller.operator, null)
-      : rejected('ACCESS_DENIED', NO_PASSKEYS, entry('denied', { reason: 'the caller is not an operator' })),
+      : denied({ entry }, { code: 'operator_required', to: 'passkeys' }),
   );
 
 export interface PasskeyRegistration {
@@ -45,13 +43,11 @@ function obstacle(
   now: number,
   operator: Operator | null,
   { challengeId, challengeExpiresAt, operatorId, passkey }: PasskeyRegistration,
-): ErrorInfo | null {
+): Denial | null {
   const isLate = now >= challengeExpiresAt || loaded.spentChallenges.has(challengeId);
-  if (isLate || operator?.id !== operatorId) return signInFailed();
-  if ((operator.passkeys?.length ?? 0) >= MAX_PASSKEYS)
-    return invalidRequest('response', `an operator has at most ${MAX_PASSKEYS} passkeys; remove one first`);
-  if (control.operatorByPasskey(passkey.id) === null) return null;
-  return { code: 'ALREADY_EXISTS', message: 'This passkey is registered already.' };
+  if (isLate || operator?.id !== operatorId) return { code: 'sign_in_failed' };
+  if ((operator.passkeys?.length ?? 0) >= MAX_PASSKEYS) return { code: 'too_many_passkeys' };
+  return control.operatorByPasskey(passkey.id) === null ? null : { code: 'passkey_taken' };
 }
 
 function added(
@@ -72,13 +68,11 @@ export function addOwnPasskey(context: Context, request: PasskeyRegistration): O
   return operation<Passkey>(
     { ...spec, reads: { challenge: request.challengeId } },
     ({ caller, state, moment, entry }) => {
-      if (caller.kind !== 'operator')
-        return rejected('ACCESS_DENIED', NO_PASSKEYS, entry('denied', { reason: 'the caller is not an operator' }));
+      if (caller.kind !== 'operator') return denied({ entry }, { code: 'operator_required', to: 'passkeys' });
       const { operator } = caller;
-      const error = obstacle(state, moment.now, operator, request);
+      const denial = obstacle(state, moment.now, operator, request);
       const resource = operator.name;
-      if (error !== null)
-        return rejected(error.code, error.message, entry('denied', { resource, reason: error.message }));
+      if (denial !== null) return denied({ entry }, denial, { resource });
       const reason = `the passkey ${request.passkey.label}`;
       return added(operator, request, entry('allowed', { resource, reason }), moment.now);
     },
@@ -96,9 +90,9 @@ export function enrolPasskey(
     decide(known, { now }) {
       const operator = known.control.operatorById(request.operatorId);
       const isUsed = operator === null || enrolmentState(operator) !== request.state || now >= request.codeExpiresAt;
-      const error = isUsed ? signInFailed() : obstacle(known, now, operator, request);
-      if (operator === null || error !== null)
-        return rejected(error?.code ?? 'AUTH_FAILED', error?.message ?? signInFailed().message, null);
+      if (isUsed) return rejected({ code: 'sign_in_failed' }, null);
+      const denial = obstacle(known, now, operator, request);
+      if (denial !== null) return rejected(denial, null);
       const entry = draftEntry({
         eventType: 'operator.passkey_add',
         agentName: operator.name,
@@ -117,7 +111,7 @@ export function enrolPasskey(
 export const inviteOperator = (context: Context, name: OperatorName) =>
   operation<Operator>({ context, permission: 'operator.invite', resource: name }, ({ state, entry }) => {
     const operator = state.control.operatorByName(name);
-    if (operator === null) return rejected('NOT_FOUND', 'The operator does not exist.', entry('not_found'));
+    if (operator === null) return denied({ entry }, { code: 'operator_not_found' });
     return succeeded(operator, entry('allowed'));
   });
 
@@ -130,12 +124,10 @@ export const removePasskey = (context: Context, name: OperatorName, id: PasskeyI
     const { caller, state, moment, entry } = input;
     const operator = state.control.operatorByName(name);
     if (caller.kind === 'operator' && caller.operator.id !== operator?.id && !hasRole(caller.operator, 'admin')) {
-      const reason = "only the operator itself or an admin may remove an operator's passkey";
-      return forbidden(input, reason);
+      return denied(input, { code: 'passkey_of_other' });
     }
     const passkey = operator?.passkeys?.find((each) => each.id === id);
-    if (operator === null || passkey === undefined)
-      return rejected('NOT_FOUND', 'The operator or the passkey does not exist.', entry('not_found'));
+    if (operator === null || passkey === undefined) return denied(input, { code: 'passkey_not_found' });
     const others = operator.passkeys?.filter((each) => each !== passkey) ?? [];
     const { now, seq } = moment;
     const changed = { ...operator, passkeys: others.length === 0 ? null : others, sessionsEndedAt: now };

@@ -7,15 +7,15 @@ import { type Credential, type CredentialVersion, isKept, type Secret } from '..
 import type { LeaseId } from '../names.ts';
 import {
   type Context,
+  denied,
   type Operation,
   type OperationInput,
   type Outcome,
   operation,
   type PendingDecryption,
-  rejected,
 } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import { accessDenied, credentialAltered, notFound, retrievalAccess } from './access.ts';
+import { credentialAltered, credentialNotFound, retrievalAccess } from './access.ts';
 import { type ApprovalAsk, approvalReads, requireApproval, type Undecided } from './approval-requests.ts';
 import { newLease } from './use-leases.ts';
 
@@ -46,24 +46,21 @@ export function findVersion(
   number: number | null,
   policyName: string,
 ): FoundVersion | Outcome<never> {
-  const { state, entry } = input;
+  const { state } = input;
   if (state.isAltered(path)) return credentialAltered(input, policyName);
   const credential = state.credential(path);
-  if (credential === null) return notFound(input, policyName, 'credential');
+  if (credential === null) return credentialNotFound(input, policyName);
   const wanted = number ?? credential.version;
   const version = isKept(wanted, credential, state.settings.versionsKept)
     ? state.loaded.version(credential.id, wanted)
     : null;
   if (version !== null) return { credential, version };
-  if (number !== null) return notFound(input, policyName, 'version');
-  const reason = 'the newest value is missing from the store';
-  const message = 'The stored value is missing: it was removed.';
-  return rejected('INTEGRITY_FAILURE', message, entry('error', { policyName, reason }));
+  return denied(input, { code: number === null ? 'value_missing' : 'version_not_found' }, { policyName });
 }
 
 /** Decrypts the version and replies with its value, unless `reject` has an outcome for that. */
 export function decryptVersion<R>(
-  { entry }: OperationInput,
+  input: OperationInput,
   { credential, version }: FoundVersion,
   policyName: string,
   reply: (value: Secret) => R,
@@ -74,12 +71,7 @@ export function decryptVersion<R>(
   return {
     content: version.content,
     associatedData: { credentialId: credential.id, path: credential.path, type, version: version.version },
-    onFailure: () =>
-      rejected(
-        'INTEGRITY_FAILURE',
-        'The stored value does not authenticate: it was altered, or encrypted under another key.',
-        entry('error', { policyName, reason: 'the stored value does not authenticate' }),
-      ),
+    onFailure: () => denied(input, { code: 'value_altered' }, { policyName }),
     ...(reject === null ? {} : { reject }),
     reply,
   };
@@ -103,7 +95,7 @@ export function retrieve(
     (input) => {
       const { caller, state, entry } = input;
       const decision = retrievalAccess(state, caller, path);
-      if (!decision.allowed) return accessDenied(input, decision);
+      if (!decision.allowed) return denied(input, decision.denial);
       const { policyName } = decision;
       const found = findVersion(input, path, request.version, policyName);
       if ('response' in found) return found;

@@ -2,7 +2,6 @@
  * Uses whose upstream response has not ended: whether they may go on, and how they ended.
  * SOURCE: docs/decisions.md, "Brokered use".
  */
-import { ApiError } from '../../engine/errors.ts';
 import { type Authentication, identify } from '../agent.ts';
 import type { ApprovalId } from '../approval.ts';
 import { draftEntry, type UseFields } from '../audit.ts';
@@ -51,7 +50,7 @@ export function checkUse({
       const approval = approvalId === null ? null : known.approval(approvalId);
       if (approval?.status === 'withdrawn') return succeeded('revoked', null);
       const caller = identify(known, authentication, now);
-      if (caller instanceof ApiError) return succeeded(caller.code === 'SESSION_EXPIRED' ? 'expired' : 'revoked', null);
+      if ('code' in caller) return succeeded(caller.code === 'session_expired' ? 'expired' : 'revoked', null);
       const credential = known.credential(path);
       const usage = credential === null ? null : known.usage(credential);
       const isAllowed =

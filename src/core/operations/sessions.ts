@@ -2,11 +2,11 @@
  * Logs in with a signed challenge, reads and ends a session.
  * SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions".
  */
-import { ApiError } from '../../engine/errors.ts';
 import { principalOf } from '../../vault/policies/policy.ts';
 import { type Agent, hasKey, type Session, type SessionCaller } from '../agent.ts';
 import { draftEntry } from '../audit.ts';
 import { putRow, removeRow } from '../change.ts';
+import type { Denial } from '../denials.ts';
 import {
   ADMIN,
   type AgentId,
@@ -16,7 +16,7 @@ import {
   type PublicKey,
   type TokenHash,
 } from '../names.ts';
-import { type Context, forbidden, type Operation, operation, rejected, succeeded } from '../operation.ts';
+import { type Context, denied, type Operation, operation, rejected, succeeded } from '../operation.ts';
 import type { Operator, Role } from '../operator.ts';
 
 export const CHALLENGE_LIFE_MS = 60_000;
@@ -74,14 +74,6 @@ export function newSession(
   return { ...session, expiresAt: Math.min(now + OPERATOR_IDLE_MS, endsAt), endsAt };
 }
 
-/** All failures return the same error; only the audit log records the reason. */
-export function authFailed(): ApiError {
-  return new ApiError(
-    'AUTH_FAILED',
-    'Login failed: the agent is not registered, this is not its key, or the challenge has ended. Each challenge works once, for 60 seconds.',
-  );
-}
-
 /**
  * Opens a session for a login. Consumes the challenge in every case, so that known and unknown agents cost the same.
  * Recorded only if the agent is registered and was registered when the challenge was issued: unauthenticated callers
@@ -103,12 +95,12 @@ export function openSession(
       const isConsumed = known.loaded.spentChallenges.has(challengeId);
       const isSameAgent =
         agent !== null && agent.id === verifiedAgainst?.agentId && hasKey(agent, verifiedAgainst.publicKey, now);
-      const reason = isExpired
-        ? 'the challenge has expired'
+      const denial: Denial | null = isExpired
+        ? { code: 'challenge_expired' }
         : isConsumed
-          ? 'the challenge was used already'
+          ? { code: 'challenge_used' }
           : !isSameAgent || !request.isSignatureValid
-            ? 'the signature does not fit the challenge and the key'
+            ? { code: 'signature_invalid' }
             : null;
       const entry =
         agent === null || !request.wasIssuedToAgent
@@ -117,8 +109,7 @@ export function openSession(
               eventType: 'auth.verify',
               agentName: agent.name,
               resource: principalOf(agent.name),
-              result: reason === null ? 'allowed' : 'denied',
-              reason,
+              result: denial ?? 'allowed',
               requestId: context.requestId,
               remoteAddr: context.remoteAddr,
             });
@@ -126,10 +117,8 @@ export function openSession(
         isExpired || isConsumed
           ? []
           : [{ kind: 'consumeChallenge' as const, id: challengeId, expiresAt: challengeExpiresAt }];
-      if (agent === null || entry === null || reason !== null) {
-        const error = authFailed();
-        return rejected(error.code, error.message, entry, consume);
-      }
+      if (agent === null || entry === null || denial !== null)
+        return rejected(denial ?? { code: 'login_failed' }, entry, consume);
       const session = newSession(tokenHash, agent, now);
       return succeeded(toCurrent(agent, session, now), entry, [...consume, putRow('session', session)]);
     },
@@ -156,23 +145,16 @@ export function readHandoffSession(context: Context, isBrowser: boolean): Operat
   return operation<CurrentSession>(
     { context, permission: 'session.handoff', resource: '*' },
     ({ caller, moment, entry }) => {
-      if (isBrowser) {
-        const reason = 'the session is that of a browser';
-        return rejected('ACCESS_DENIED', "A browser's session cannot be handed over.", entry('denied', { reason }));
-      }
+      if (isBrowser) return denied({ entry }, { code: 'browser_session' });
       if (caller.kind === 'operator') return succeeded(toCurrent(caller.operator, caller.session, moment.now), null);
-      const message =
-        "Only an operator's session can be handed over. Paste the administrator's token into the console.";
-      return rejected('ACCESS_DENIED', message, entry('denied', { reason: 'the caller is not an operator' }));
+      return denied({ entry }, { code: 'operator_required', to: 'handoff' });
     },
   );
 }
 
-const NO_SESSION = 'This token is not that of a session.';
-
 export function readSession(context: Context): Operation<CurrentSession> {
   return operation({ context, permission: 'session.read', resource: '*' }, ({ caller, moment }) => {
-    if (!('session' in caller)) return rejected('NOT_FOUND', NO_SESSION, null);
+    if (!('session' in caller)) return rejected({ code: 'session_not_found' }, null);
     return succeeded(toCurrent(holderOf(caller), caller.session, moment.now), null);
   });
 }
@@ -183,7 +165,7 @@ export function renewSession(context: Context): Operation<CurrentSession> {
     { context, permission: 'session.renew', resource: '*' },
     ({ caller, moment, entry }) => {
       if (caller.kind !== 'operator') {
-        return forbidden({ entry }, 'only the session of an operator can be renewed');
+        return denied({ entry }, { code: 'renewal_needs_operator' });
       }
       const { operator, session } = caller;
       const endsAt = session.endsAt ?? session.expiresAt;
@@ -201,7 +183,7 @@ export function renewSession(context: Context): Operation<CurrentSession> {
 
 export function endSession(context: Context): Operation<null> {
   return operation({ context, permission: 'session.end', resource: `agent:${ADMIN}` }, ({ caller, entry }) => {
-    if (!('session' in caller)) return rejected('NOT_FOUND', NO_SESSION, entry('not_found'));
+    if (!('session' in caller)) return denied({ entry }, { code: 'session_not_found' });
     const resource = principalOf(holderOf(caller).name);
     const { tokenHash, issuedAt } = caller.session;
     return succeeded(null, entry('allowed', { resource }), [removeRow('session', { tokenHash, issuedAt })]);

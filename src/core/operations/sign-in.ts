@@ -2,11 +2,12 @@
  * Sign-ins of operators in a browser: by passkey, by a provider's identity, and by the one-time code of a session.
  * SOURCE: docs/operators.md, "Signing in"; docs/decisions.md, "Agents and sessions".
  */
-import { ApiError, invalidRequest } from '../../engine/errors.ts';
+import { invalidRequest } from '../../engine/errors.ts';
 import { identifySession } from '../agent.ts';
 import { draftEntry, type EntryDraft } from '../audit.ts';
 import type { BatchState, ReadSet } from '../batch-state.ts';
 import { putRow } from '../change.ts';
+import type { Denial, DenialOf } from '../denials.ts';
 import type { AgentId, ChallengeId, TokenHash } from '../names.ts';
 import { type Context, type Operation, type Outcome, rejected, succeeded } from '../operation.ts';
 import type { IdentityClaims, Operator, PasskeyId } from '../operator.ts';
@@ -29,14 +30,6 @@ export function parseSignInCode(text: string, field: string): string {
 
 export type Origin = Pick<Context, 'requestId' | 'remoteAddr'>;
 
-/** All failures return the same error; only the audit log records the reason. */
-export function signInFailed(): ApiError {
-  return new ApiError(
-    'AUTH_FAILED',
-    'Sign-in failed: it is not known here, or it took too long or was used before. Start again.',
-  );
-}
-
 interface Attempt {
   readonly challengeId: ChallengeId;
   readonly expiresAt: number;
@@ -47,7 +40,7 @@ interface Attempt {
 
 /** Who signs in, and why that fails or how it succeeds, which the entry says. */
 type Verdict =
-  | { readonly operator: Operator | null; readonly failure: string }
+  | { readonly operator: Operator | null; readonly denial: Denial }
   | { readonly operator: Operator; readonly by: string; readonly changed?: Operator; readonly endsAt?: number };
 
 /**
@@ -66,11 +59,15 @@ function signIn(
     decide(known, { now }): Outcome<CurrentSession> {
       const isExpired = now >= expiresAt;
       const isConsumed = known.loaded.spentChallenges.has(challengeId);
-      const verdict = decide(known, now);
-      const { operator } = verdict;
-      const late = isExpired ? 'the sign-in has expired' : isConsumed ? 'the sign-in was used already' : null;
-      const failure = late ?? ('failure' in verdict ? verdict.failure : null);
-      const entry = (result: 'allowed' | 'denied', reason: string): EntryDraft | null =>
+      const decided = decide(known, now);
+      const { operator } = decided;
+      const late: Denial | null = isExpired
+        ? { code: 'sign_in_expired' }
+        : isConsumed
+          ? { code: 'sign_in_used' }
+          : null;
+      const verdict: Verdict = late === null ? decided : { operator, denial: late };
+      const entry = (result: EntryDraft['result'], reason: string | null): EntryDraft | null =>
         operator === null || (late !== null && !recordsLate)
           ? null
           : draftEntry({
@@ -83,10 +80,7 @@ function signIn(
               remoteAddr,
             });
       const consume = late === null ? [{ kind: 'consumeChallenge' as const, id: challengeId, expiresAt }] : [];
-      if (failure !== null || 'failure' in verdict) {
-        const { code, message } = signInFailed();
-        return rejected(code, message, entry('denied', failure ?? ''), consume);
-      }
+      if ('denial' in verdict) return rejected(verdict.denial, entry(verdict.denial, null), consume);
       const session = newSession(tokenHash, verdict.operator, now, verdict.endsAt);
       return succeeded(toCurrent(verdict.operator, session, now), entry('allowed', verdict.by), [
         ...consume,
@@ -97,13 +91,17 @@ function signIn(
   };
 }
 
+export type AssertionFailure = DenialOf<
+  'passkey_of_other_user' | 'passkey_signature_invalid' | 'passkey_not_for_page'
+>['code'];
+
 /** An assertion whose signature was already checked. */
 export interface PasskeySignIn extends Attempt {
   /** Null for a passkey that no operator has. */
   readonly verifiedAgainst: { readonly operatorId: AgentId; readonly publicKey: string } | null;
   readonly passkeyId: PasskeyId;
-  /** Why the assertion is not valid; null if it is. */
-  readonly failure: string | null;
+  /** The denial of an assertion that is not valid; null for a valid one. */
+  readonly failure: AssertionFailure | null;
   /** The authenticator's count of signatures. */
   readonly counter: number;
 }
@@ -114,12 +112,10 @@ export function signInByPasskey(origin: Origin, request: PasskeySignIn): Operati
     const operator = verifiedAgainst === null ? null : control.operatorById(verifiedAgainst.operatorId);
     const passkey = operator?.passkeys?.find(({ id }) => id === passkeyId);
     if (operator === null || passkey === undefined || passkey.publicKey !== verifiedAgainst?.publicKey)
-      return { operator, failure: 'the operator no longer has the passkey' };
-    if (request.failure !== null) return { operator, failure: request.failure };
-    if ((counter > 0 || passkey.counter > 0) && counter <= passkey.counter) {
-      const failure = `the counter of the passkey ${passkey.label} went backwards: it may have been copied`;
-      return { operator, failure };
-    }
+      return { operator, denial: { code: 'passkey_removed' } };
+    if (request.failure !== null) return { operator, denial: { code: request.failure } };
+    if ((counter > 0 || passkey.counter > 0) && counter <= passkey.counter)
+      return { operator, denial: { code: 'passkey_copied', label: passkey.label } };
     const by = `by the passkey ${passkey.label}`;
     if (counter === 0) return { operator, by };
     const passkeys = operator.passkeys?.map((each) => (each === passkey ? { ...each, counter } : each)) ?? null;
@@ -136,11 +132,11 @@ export function signInByIdentity(
   return signIn(origin, request, {}, ({ control }) => {
     const operator = claims === null ? null : control.operatorByIdentity(claims);
     const identity = operator?.identity ?? null;
-    if (claims === null || operator === null || identity === null) return { operator, failure: 'it is not known' };
+    if (claims === null || operator === null || identity === null)
+      return { operator, denial: { code: 'identity_unknown' } };
     const by = 'by the identity provider';
     if (identity.subject !== null) return { operator, by };
-    if (!claims.isEmailVerified)
-      return { operator, failure: 'the identity provider has not verified the e-mail address' };
+    if (!claims.isEmailVerified) return { operator, denial: { code: 'email_unverified' } };
     const bound = { ...operator, identity: { ...identity, subject: claims.subject } };
     return { operator, by: `${by}, which is bound to its subject now`, changed: bound };
   });
@@ -153,8 +149,8 @@ export function signInByHandoff(
 ): Operation<CurrentSession> {
   return signIn(origin, { ...request, recordsLate: false }, { session: request.parent }, (known, now) => {
     const parent = identifySession(known.session(request.parent), known, now);
-    if (parent instanceof ApiError || parent.kind !== 'operator')
-      return { operator: null, failure: 'the session that issued the code has ended' };
+    if ('code' in parent || parent.kind !== 'operator')
+      return { operator: null, denial: { code: 'parent_session_ended' } };
     const { operator, session } = parent;
     return { operator, by: 'by a one-time code of a session', endsAt: session.endsAt ?? session.expiresAt };
   });

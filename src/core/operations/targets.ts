@@ -6,12 +6,21 @@
 import type { BatchState } from '../batch-state.ts';
 import type { CompleteUsage } from '../catalogue/catalogue.ts';
 import { putRow, removeRow } from '../change.ts';
-import { isTooLargeToUse, TOO_LARGE_TO_USE } from '../credential.ts';
+import { isTooLargeToUse } from '../credential.ts';
+import type { Denial } from '../denials.ts';
 import { networkViolation, operatorField } from '../ip-network.ts';
-import { type Context, type Operation, type OperationInput, operation, rejected, succeeded } from '../operation.ts';
+import {
+  type Context,
+  denied,
+  type Operation,
+  type OperationInput,
+  operation,
+  rejected,
+  succeeded,
+} from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Usage } from '../target.ts';
-import { access, accessDenied, credentialAltered, notFound } from './access.ts';
+import { access, credentialAltered, credentialNotFound } from './access.ts';
 
 export interface UsageDraft extends CompleteUsage {
   readonly path: CredentialPath;
@@ -43,20 +52,16 @@ export function putTargets(context: Context, draft: UsageDraft): Operation<Usage
     (input) => {
       const { caller, state, moment, entry } = input;
       const granted = access(state, caller, 'store', path);
-      if (!granted.allowed) return accessDenied(input, granted);
+      if (!granted.allowed) return denied(input, granted.denial);
       const { policyName } = granted;
       const violation = draftViolation(input, draft);
-      if (violation !== null) {
-        return rejected('ACCESS_DENIED', violation.message, entry('denied', { policyName, reason: violation.reason }));
-      }
+      if (violation !== null) return denied(input, violation, { policyName });
       if (state.isAltered(path)) return credentialAltered(input, policyName);
       const credential = state.credential(path);
-      if (credential === null) return notFound(input, policyName, 'credential');
+      if (credential === null) return credentialNotFound(input, policyName);
       const newest = state.loaded.version(credential.id, credential.version);
-      if (newest !== null && isTooLargeToUse(newest.content)) {
-        const reason = 'the value is too large to be used';
-        return rejected('INVALID_REQUEST', TOO_LARGE_TO_USE, entry('denied', { policyName, reason }));
-      }
+      if (newest !== null && isTooLargeToUse(newest.content))
+        return denied(input, { code: 'value_too_large' }, { policyName });
       const usage: Usage = { ...draft, credentialId: credential.id, updatedAt: moment.now };
       return succeeded(usage, entry('allowed', { policyName }), [
         putRow('targets', usage),
@@ -67,25 +72,12 @@ export function putTargets(context: Context, draft: UsageDraft): Operation<Usage
 }
 
 /** Where a value may go beyond public hosts is an operator's decision, within the networks of the server's flag. */
-function draftViolation(
-  { caller, state }: OperationInput,
-  { targets, path }: UsageDraft,
-): { readonly message: string; readonly reason: string } | null {
+function draftViolation({ caller, state }: OperationInput, { targets, path }: UsageDraft): Denial | null {
   const isPerson = caller.kind === 'admin' || caller.kind === 'operator';
   const field = isPerson ? null : operatorField(targets);
-  if (field !== null) {
-    const rule = `${field}: only an operator or the administrator may set http, allow_networks and ca_pem`;
-    return {
-      message: `Access denied: ${rule}. Ask one to run leasehold target put ${path}, or use public https targets.`,
-      reason: rule,
-    };
-  }
+  if (field !== null) return { code: 'operator_field', field, path };
   const violation = networkViolation(targets, state.settings.targetNetworks ?? null);
-  if (violation === null) return null;
-  return {
-    message: `Access denied: ${violation.field} ${violation.rule}.`,
-    reason: `${violation.field} is not in a network that this server allows`,
-  };
+  return violation === null ? null : { code: 'network_not_allowed', ...violation };
 }
 
 /** Needs `list`. Recorded only if it is denied. */
@@ -100,14 +92,12 @@ export function readTargets(context: Context, path: CredentialPath): Operation<U
     },
     (input) => {
       const granted = access(input.state, input.caller, 'list', path);
-      if (!granted.allowed) return accessDenied(input, granted);
+      if (!granted.allowed) return denied(input, granted.denial);
       const usage = usageAt(path)(input.state);
-      return usage === null ? rejected('NOT_FOUND', NO_TARGETS, null) : succeeded(usage, null);
+      return usage === null ? rejected({ code: 'targets_not_found' }, null) : succeeded(usage, null);
     },
   );
 }
-
-const NO_TARGETS = 'The credential has no targets, or does not exist.';
 
 /** Needs `store`. From its entry on the credential cannot be used. */
 export function deleteTargets(context: Context, path: CredentialPath): Operation<null> {
@@ -122,13 +112,10 @@ export function deleteTargets(context: Context, path: CredentialPath): Operation
     (input) => {
       const { caller, state, entry } = input;
       const granted = access(state, caller, 'store', path);
-      if (!granted.allowed) return accessDenied(input, granted);
+      if (!granted.allowed) return denied(input, granted.denial);
       const { policyName } = granted;
       const usage = usageAt(path)(state);
-      if (usage === null) {
-        const details = { policyName, reason: 'the credential has no targets' };
-        return rejected('NOT_FOUND', NO_TARGETS, entry('not_found', details));
-      }
+      if (usage === null) return denied(input, { code: 'targets_not_found' }, { policyName });
       return succeeded(null, entry('allowed', { policyName }), [
         removeRow('targets', { path }),
         endUseLeases(input, usage.credentialId),

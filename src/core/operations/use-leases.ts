@@ -7,17 +7,9 @@ import { actorId, actorName } from '../agent.ts';
 import type { Credential } from '../credential.ts';
 import type { Lease } from '../lease.ts';
 import type { LeaseId, TokenHash } from '../names.ts';
-import {
-  type Context,
-  type Operation,
-  type OperationInput,
-  type Outcome,
-  operation,
-  rejected,
-  succeeded,
-} from '../operation.ts';
+import { type Context, denied, type Operation, type OperationInput, operation, succeeded } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
-import { access, accessDenied, notFound } from './access.ts';
+import { access, credentialNotFound } from './access.ts';
 
 export interface UseLeaseRequest {
   readonly path: CredentialPath;
@@ -52,16 +44,15 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
       const { caller, state, entry } = input;
       if (caller.kind === 'admin' || caller.kind === 'operator') {
         // Its token would end with no session, and a base URL is not for people.
-        const reason = 'only an agent can have a use lease with a token';
-        return rejected('ACCESS_DENIED', `Access denied: ${reason}.`, entry('denied', { reason }));
+        return denied(input, { code: 'agent_required' });
       }
       const decision = access(state, caller, 'use', path);
-      if (!decision.allowed) return accessDenied(input, decision);
+      if (!decision.allowed) return denied(input, decision.denial);
       const { policyName } = decision;
       const credential = state.credential(path);
-      if (credential === null) return notFound(input, policyName, 'credential');
+      if (credential === null) return credentialNotFound(input, policyName);
       const usage = state.usage(credential);
-      if (usage === null) return noTargets(input, policyName);
+      if (usage === null) return denied(input, { code: 'no_targets' }, { policyName });
       const { service } = usage;
       const tokenHash = request.tokenHashOf({ agentId: actorId(caller), path, service });
       const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
@@ -97,9 +88,4 @@ export function newLease(
     tokenHash,
     seq: moment.seq,
   };
-}
-
-export function noTargets({ entry }: OperationInput, policyName: string): Outcome<never> {
-  const message = 'Access denied: the credential has no targets, so it cannot be used. Set its targets first.';
-  return rejected('ACCESS_DENIED', message, entry('denied', { policyName, reason: 'the credential has no targets' }));
 }

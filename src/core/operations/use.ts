@@ -11,14 +11,14 @@ import type { Change } from '../change.ts';
 import type { Secret } from '../credential.ts';
 import type { Lease } from '../lease.ts';
 import type { ActorName, EntryId, LeaseId } from '../names.ts';
-import { type Context, type Operation, type OperationInput, type Outcome, operation, rejected } from '../operation.ts';
+import { type Context, denied, type Operation, type OperationInput, type Outcome, operation } from '../operation.ts';
 import type { CredentialPath } from '../path.ts';
 import type { Placement, Target, UseRequest } from '../target.ts';
-import { canRedact, decideTarget, type TargetDecision } from '../use-decision.ts';
-import { access, accessDenied } from './access.ts';
+import { canRedact, decideTarget, type TargetDenial, withoutNearest } from '../use-decision.ts';
+import { access } from './access.ts';
 import { type ApprovalAsk, approvalReads, requireApproval, type Undecided } from './approval-requests.ts';
 import { decryptVersion, findVersion } from './retrieve.ts';
-import { newLease, noTargets } from './use-leases.ts';
+import { newLease } from './use-leases.ts';
 
 export interface UseOrder {
   readonly path: CredentialPath;
@@ -72,26 +72,18 @@ export function startUse(
       const input: OperationInput = { ...plain, entry: (result, details) => plain.entry(result, { ...details, use }) };
       const { caller, state, moment, entry } = input;
       const decision = access(state, caller, 'use', path);
-      if (!decision.allowed) return accessDenied(input, decision);
+      if (!decision.allowed) return denied(input, decision.denial);
       const { policyName } = decision;
       const found = findVersion(input, path, null, policyName);
       if ('response' in found) return found;
       const { credential, version } = found;
-      if (usage === null) return noTargets(input, policyName);
-      if (typeof resolved === 'string') {
-        return rejected(
-          'ACCESS_DENIED',
-          `Access denied: ${resolved}.`,
-          entry('denied', { policyName, reason: resolved }),
-        );
-      }
+      if (usage === null) return denied(input, { code: 'no_targets' }, { policyName });
+      if ('code' in resolved) return denied(input, resolved, { policyName });
       const { request, selector } = resolved;
       const byTargets = decideTarget(usage, request);
-      if (!byTargets.allowed) return deniedByTargets(input, policyName, path, byTargets);
+      if (!byTargets.allowed) return deniedByTargets(input, policyName, path, byTargets.denial);
       const own = caller.kind === 'lease' ? caller.lease : null;
-      if (own !== null && own.path !== path) {
-        return accessDenied(input, { allowed: false, ...OTHER_PATH }, own.id);
-      }
+      if (own !== null && own.path !== path) return denied(input, { code: 'other_credential' }, { leaseId: own.id });
       const { purpose } = order;
       const asked = { action: 'use' as const, path, policyName, credentialId: credential.id, usage, request, purpose };
       const approval = requireApproval(input, asked, ask);
@@ -107,13 +99,7 @@ export function startUse(
       const { approvalId } = approval;
       const started = { entryId, leaseId, expiresAt, path, agentName, policyName, approvalId, ...placed };
       const rejectShort = (value: Secret): Outcome<never> | null =>
-        canRedact(value, placement)
-          ? null
-          : rejected(
-              'ACCESS_DENIED',
-              `Access denied: ${TOO_SHORT}.`,
-              entry('denied', { policyName, reason: TOO_SHORT }),
-            );
+        canRedact(value, placement) ? null : denied(input, { code: 'value_too_short' }, { policyName });
       return {
         response: {
           decrypt: decryptVersion(input, found, policyName, (value) => ({ ...started, value }), rejectShort),
@@ -149,24 +135,13 @@ function useOfToken({ path, credentialId, agentName }: Lease, version: number, n
   return { kind: 'addExposure', exposure };
 }
 
-const OTHER_PATH = {
-  reason: 'the use lease is for another credential',
-  message: 'Access denied: the use lease is for another credential.',
-};
-
-/**
- * The message names the nearest target only to callers who may list, as `GET /targets` does. Only they should learn of
- * other hosts.
- */
+/** Names the nearest target only to callers who may list, as `GET /targets` does. */
 function deniedByTargets(
-  { caller, state, entry }: OperationInput,
+  input: OperationInput,
   policyName: string,
   path: CredentialPath,
-  { reason, explanation }: Extract<TargetDecision, { allowed: false }>,
+  denial: TargetDenial,
 ): Outcome<never> {
-  const mayRead = access(state, caller, 'list', path).allowed;
-  const message = `Access denied: ${mayRead ? explanation : reason}.`;
-  return rejected('ACCESS_DENIED', message, entry('denied', { policyName, reason }));
+  const mayRead = access(input.state, input.caller, 'list', path).allowed;
+  return denied(input, mayRead ? denial : withoutNearest(denial), { policyName });
 }
-
-const TOO_SHORT = 'the value is too short to be redacted from responses';

@@ -7,14 +7,14 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import type { AuditEntry } from '../../core/audit.ts';
+import { type AuditEntry, toEntry } from '../../core/audit.ts';
 import { StartupError } from '../../platform/errors.ts';
 import { StoreError } from '../errors.ts';
 import type { LogReader, Store } from '../port.ts';
 import type { Procedure } from '../statement.ts';
 import { BUSY_TIMEOUT_MS, describeOpenError, isOfSystem, isOutOfRange, toStoreError } from './database.ts';
 import { assertDiskSpace } from './disk-space.ts';
-import { ENTRIES_GATHERED, ENTRIES_IN_RANGE, toEntry } from './rows.ts';
+import { ENTRIES_GATHERED, ENTRIES_IN_RANGE } from './rows.ts';
 import { readAll, Statements } from './statements.ts';
 
 export class SqliteLogFile implements LogReader, Pick<Store, 'isMultiWriter' | 'run'> {
@@ -54,7 +54,7 @@ export class SqliteLogFile implements LogReader, Pick<Store, 'isMultiWriter' | '
     }
     const entries = this.#database.prepare(ENTRIES_IN_RANGE);
     entries.setReturnArrays(true);
-    return readAll(entries, fromSeq, toSeq, limit).map(toEntry);
+    return readAll(entries, fromSeq, toSeq, limit).map((row) => toEntry(Object.values(row)));
   }
 
   close(): void {

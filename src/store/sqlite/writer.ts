@@ -1,6 +1,6 @@
 /** Writes a batch in one transaction. Entries and leases, the most frequent rows, are bound position by position. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { type AuditEntry, hasState, hasUse, USE_FIELDS } from '../../core/audit.ts';
+import { type AuditEntry, RARE_FIELDS } from '../../core/audit.ts';
 import type { Lease } from '../../core/lease.ts';
 import type { CredentialId } from '../../core/names.ts';
 import { writeChange } from '../changes.ts';
@@ -13,9 +13,9 @@ import { inTransaction } from './database.ts';
 import { LeaseBlockWriter } from './lease-blocks.ts';
 import { insertText, Statements } from './statements.ts';
 
-/** The fields that are null in most entries: those of uses and states. */
-const RARE_FIELDS: readonly string[] = [...USE_FIELDS, 'subject', 'state'];
-const PLAIN_COLUMNS = AUDIT_ENTRIES.columns.filter(({ name }) => !RARE_FIELDS.includes(name));
+/** The columns of an entry without those that are null in most entries. */
+const PLAIN_COLUMNS = AUDIT_ENTRIES.columns.filter(({ name }) => !RARE_FIELDS.some((field) => field === name));
+const PLAIN_FIELDS = PLAIN_COLUMNS.map(({ name }) => name as keyof AuditEntry);
 
 export class SqliteBatchWriter {
   readonly #database: DatabaseSync;
@@ -64,26 +64,8 @@ export class SqliteBatchWriter {
   }
 
   #addEntry(entry: AuditEntry): void {
-    if (hasUse(entry) || hasState(entry)) {
-      this.#statements.insert(AUDIT_ENTRIES, entry);
-      return;
-    }
-    this.#insertEntry.run(
-      entry.seq,
-      entry.id,
-      entry.timestamp,
-      entry.event_type,
-      entry.agent_name,
-      entry.resource,
-      entry.action,
-      entry.result,
-      entry.policy_name,
-      entry.lease_id,
-      entry.reason,
-      entry.request_id,
-      entry.remote_addr,
-      entry.hmac,
-    );
+    if (RARE_FIELDS.some((field) => (entry[field] ?? null) !== null)) this.#statements.insert(AUDIT_ENTRIES, entry);
+    else this.#insertEntry.run(...PLAIN_FIELDS.map((field) => entry[field] ?? null));
   }
 
   #addLease(lease: Lease): void {

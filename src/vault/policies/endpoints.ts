@@ -3,11 +3,10 @@ import type { BatchState } from '../../core/batch-state.ts';
 import { putRow, removeRow } from '../../core/change.ts';
 import { adminEndpoint, draftOf, keyOf, nothing, replacementOf } from '../../core/endpoint.ts';
 import type { PolicyName } from '../../core/names.ts';
-import { rejected, succeeded } from '../../core/operation.ts';
+import { denied, rejected, succeeded } from '../../core/operation.ts';
 import { Policy } from './policy.ts';
 import { beyondReach, liftsApproval } from './reach.ts';
 
-const NOT_FOUND = 'The policy does not exist.';
 const find = ({ control }: BatchState, name: PolicyName): Policy | null => control.policies.get(name);
 
 /** Sorted by name. */
@@ -36,10 +35,7 @@ export const createPolicy = adminEndpoint({
     const { state, moment, entry } = input;
     const beyond = beyondReach(input, [draft]);
     if (beyond !== null) return beyond;
-    if (find(state, draft.name) !== null) {
-      const denied = entry('denied', { reason: 'the name is taken' });
-      return rejected('ALREADY_EXISTS', 'A policy of this name exists already; PUT replaces it.', denied);
-    }
+    if (find(state, draft.name) !== null) return denied(input, { code: 'name_taken', of: 'policy' });
     const policy: Policy = { ...draft, createdAt: moment.now };
     return succeeded(policy, entry('allowed'), [putRow('policy', policy)]);
   },
@@ -56,7 +52,7 @@ export const readPolicy = adminEndpoint({
   find,
   decide({ state }, name) {
     const policy = find(state, name);
-    return policy === null ? rejected('NOT_FOUND', NOT_FOUND, null) : succeeded(policy, null);
+    return policy === null ? rejected({ code: 'policy_not_found' }, null) : succeeded(policy, null);
   },
 });
 
@@ -93,7 +89,7 @@ export const deletePolicy = adminEndpoint({
   decide(input, name) {
     const { state, entry } = input;
     const policy = find(state, name);
-    if (policy === null) return rejected('NOT_FOUND', NOT_FOUND, entry('not_found'));
+    if (policy === null) return denied(input, { code: 'policy_not_found' });
     const beyond = beyondReach(input, [policy]) ?? liftsApproval(input, policy);
     if (beyond !== null) return beyond;
     return succeeded(null, entry('allowed'), [removeRow('policy', { name })]);

@@ -5,7 +5,7 @@
  */
 
 import type { AgentName, OperatorName } from '../../core/names.ts';
-import { type OperationInput, type Outcome, rejected } from '../../core/operation.ts';
+import { denied, type OperationInput, type Outcome } from '../../core/operation.ts';
 import { hasRole } from '../../core/operator.ts';
 import { coversPattern, type Pattern } from '../../core/pattern.ts';
 import { type ApprovalRule, approvalCovers } from './approval-rule.ts';
@@ -23,7 +23,7 @@ type Granting = Pick<Policy, 'principal' | 'resources' | 'actions' | 'approval'>
 
 /** The outcome for an editor that may not write one of the policies; null if it may write all of them. */
 export function beyondReach(input: OperationInput, policies: readonly Granting[]): Outcome<never> | null {
-  const { caller, state, entry } = input;
+  const { caller, state } = input;
   if (caller.kind !== 'operator' || hasRole(caller.operator, 'admin')) return null;
   const { name } = caller.operator;
   const isWithin = ({ actions, resources }: Granting): boolean =>
@@ -31,15 +31,11 @@ export function beyondReach(input: OperationInput, policies: readonly Granting[]
       const ranges = state.control.policies.grantedRanges(name, action);
       return resources.every((pattern) => coversPattern(ranges, pattern));
     });
-  const reason = policies.some(({ principal }) => isOfOperators(principal))
-    ? 'only an operator with the role admin may write policies for operators'
-    : !policies.every(isWithin)
-      ? 'an editor may give only what policies grant it: an action on a path is not among that'
-      : policies.every((policy) => keepsDemands(input, name, policy))
-        ? null
-        : 'what an editor needs an approval for, it may give only with the same demand for an approval';
-  if (reason === null) return null;
-  return rejected('ACCESS_DENIED', `Access denied: ${reason}.`, entry('denied', { reason }));
+  if (policies.some(({ principal }) => isOfOperators(principal)))
+    return denied(input, { code: 'policy_for_operators' });
+  if (!policies.every(isWithin)) return denied(input, { code: 'beyond_reach' });
+  const keepsAll = policies.every((policy) => keepsDemands(input, name, policy));
+  return keepsAll ? null : denied(input, { code: 'drops_approval' });
 }
 
 /** Whether each action that the caller needs an approval for needs one at least as strict of whom the policy names. */
@@ -78,8 +74,7 @@ export function liftsApproval(
   before: Pick<Policy, 'approval'>,
 ): Outcome<never> | null {
   if (caller.kind !== 'operator' || hasRole(caller.operator, 'admin') || before.approval == null) return null;
-  const reason = 'only an operator with the role admin may change or delete a policy that demands an approval';
-  return rejected('ACCESS_DENIED', `Access denied: ${reason}.`, entry('denied', { reason }));
+  return denied({ entry }, { code: 'lifts_approval' });
 }
 
 /** As `beyondReach`, for all that policies grant the agent, whether or not it is registered. */

@@ -2,15 +2,16 @@
 
 import type { Caller } from '../../core/agent.ts';
 import type { BatchState } from '../../core/batch-state.ts';
+import { messageOf, toldOf } from '../../core/denials.ts';
 import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, VIEWER_POLICY } from '../../core/lease.ts';
 import { isOperatorName, type PrincipalName } from '../../core/names.ts';
-import { type Context, forbidden, type Operation, operation, succeeded } from '../../core/operation.ts';
+import { type Context, denied, type Operation, operation, succeeded } from '../../core/operation.ts';
 import { access } from '../../core/operations/access.ts';
 import { hasRole } from '../../core/operator.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { PERMISSIONS } from '../../core/permissions.ts';
+import { lackOfPermission } from '../../core/permissions.ts';
 import type { UseRequest } from '../../core/target.ts';
-import { decideTarget } from '../../core/use-decision.ts';
+import { decideTarget, withoutNearest } from '../../core/use-decision.ts';
 import { decide, explain } from './decision.ts';
 import { isAction } from './policy.ts';
 
@@ -38,7 +39,7 @@ export function simulate(context: Context, question: SimulatedQuestion): Operati
   const reads = request === null ? {} : { credential: path, usage: true as const };
   return operation({ context, permission: 'policy.simulate', resource: path, reads }, ({ caller, state, entry }) => {
     if (caller.kind === 'agent' && caller.agent.name !== agent) {
-      return forbidden({ entry }, 'an agent may simulate only for itself');
+      return denied({ entry }, { code: 'simulates_other' });
     }
     const byRole = simulateRole(state, agent, action);
     if (byRole !== null) return succeeded(byRole, null);
@@ -63,10 +64,8 @@ function simulateRole({ control }: BatchState, name: PrincipalName, action: stri
   if (hasRole(operator, 'admin'))
     return { ...allowed, policyName: ADMIN_POLICY, reason: 'An operator with the role admin may do everything.' };
   if (action === 'list') return { ...allowed, policyName: VIEWER_POLICY, reason: 'Every operator may list.' };
-  const needed = PERMISSIONS[`credential.${action}`].role;
-  return hasRole(operator, needed)
-    ? null
-    : { ...DENIED, reason: `Only an operator with the role ${needed} may do this.` };
+  const lack = lackOfPermission(`credential.${action}`, { kind: 'operator', operator });
+  return lack === null ? null : { ...DENIED, reason: messageOf(lack) };
 }
 
 const DENIED: Omit<Simulated, 'reason'> = { allowed: false, policyName: null, leaseTtlSeconds: null };
@@ -75,8 +74,9 @@ const DENIED: Omit<Simulated, 'reason'> = { allowed: false, policyName: null, le
 function lackOfTargets(state: BatchState, caller: Caller, path: CredentialPath, request: UseRequest): string | null {
   const credential = state.credential(path);
   const usage = credential === null ? null : state.usage(credential);
-  if (usage === null) return 'the credential has no targets, or does not exist';
+  if (usage === null) return toldOf({ code: 'targets_not_found' });
   const byTargets = decideTarget(usage, request);
   if (byTargets.allowed) return null;
-  return access(state, caller, 'list', path).allowed ? byTargets.explanation : byTargets.reason;
+  const mayRead = access(state, caller, 'list', path).allowed;
+  return toldOf(mayRead ? byTargets.denial : withoutNearest(byTargets.denial));
 }

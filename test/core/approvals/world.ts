@@ -1,9 +1,11 @@
 /** A vault with two agents and three operators, whose decisions about approvals run without a database. */
+
 import type { Agent, Authentication } from '../../../src/core/agent.ts';
 import { type Approval, type ApprovalId, type ApprovalKey, coveredParts } from '../../../src/core/approval.ts';
 import { BatchState, LoadedRows } from '../../../src/core/batch-state.ts';
 import { ControlState } from '../../../src/core/control.ts';
 import { type Credential, Secret } from '../../../src/core/credential.ts';
+import { errorOf, toApiError } from '../../../src/core/denials.ts';
 import type { AgentId, AgentName, EntryId, OperatorName, PublicKey, TokenHash } from '../../../src/core/names.ts';
 import type { Context, Operation, Outcome } from '../../../src/core/operation.ts';
 import { type ApprovalAsk, isUndecided, type Undecided } from '../../../src/core/operations/approval-requests.ts';
@@ -247,8 +249,8 @@ function undecidedOf(outcome: Outcome<StartedUse | Undecided>): Undecided | null
 
 function fateOf(outcome: Outcome<StartedUse | Undecided>): ReturnType<World['ask']> {
   const { response } = outcome;
-  if ('error' in response) {
-    const { code, approvalId = null } = response.error;
+  if ('denial' in response) {
+    const { code, approvalId } = toApiError(response.denial);
     return { fate: FATES[code] ?? 'refused', id: approvalId as ApprovalId | null, code };
   }
   const undecided = undecidedOf(outcome);
@@ -257,5 +259,5 @@ function fateOf(outcome: Outcome<StartedUse | Undecided>): ReturnType<World['ask
 }
 
 function resultOf({ response }: Outcome<unknown>): string {
-  return 'error' in response ? response.error.code : 'ok';
+  return 'denial' in response ? errorOf(response.denial) : 'ok';
 }

@@ -1,8 +1,10 @@
 /** What a caller and an auditor see of an operation, in a form that the model can produce too. */
+
 import assert from 'node:assert/strict';
 import type { Agent } from '../../../src/core/agent.ts';
 import type { EntryDraft } from '../../../src/core/audit.ts';
 import { type Credential, Secret } from '../../../src/core/credential.ts';
+import { resultFields } from '../../../src/core/denials.ts';
 import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '../../../src/core/lease.ts';
 import type { Outcome } from '../../../src/core/operation.ts';
 import type { Metadata } from '../../../src/core/operations/credentials.ts';
@@ -16,7 +18,8 @@ import type { Ask, World } from './world.ts';
 /** The fields of an entry that the specification defines, without the reason. */
 export function plainEntry(entry: EntryDraft | null) {
   if (entry === null) return null;
-  const { eventType, agentName, resource, result, policyName, leaseId } = entry;
+  const { eventType, agentName, resource, policyName, leaseId } = entry;
+  const { result } = resultFields(entry);
   return { event: eventType, agent: agentName, resource, result, policy: policyName, lease: leaseId };
 }
 
@@ -30,7 +33,7 @@ function plainLease({ seq, agentId, credentialId, kind, tokenHash, ...lease }: L
 
 /** The reply as the caller gets it; null for an error. */
 export function observe({ command, now }: Ask, { response }: Outcome<unknown>, shelf: Shelf): unknown {
-  if ('error' in response) return null;
+  if ('denial' in response) return null;
   if ('decrypt' in response) {
     const { content, reply } = response.decrypt;
     assert.ok(content instanceof Secret, 'the shelf keeps plain values');

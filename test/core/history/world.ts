@@ -2,11 +2,13 @@
  * Runs histories through `src/core`, in batches as the ledger does, with arrays instead of a database. The outcome of
  * every command is kept for the claims.
  */
+
 import type { Authentication } from '../../../src/core/agent.ts';
 import type { EntryDraft } from '../../../src/core/audit.ts';
 import { BatchState, type VaultSettings } from '../../../src/core/batch-state.ts';
 import type { Change } from '../../../src/core/change.ts';
 import { ControlState } from '../../../src/core/control.ts';
+import { toApiError } from '../../../src/core/denials.ts';
 import type { AgentId, AgentName, ChallengeId, EntryId, LeaseId, TokenHash } from '../../../src/core/names.ts';
 import type { Operation, Outcome } from '../../../src/core/operation.ts';
 import { CHALLENGE_LIFE_MS } from '../../../src/core/operations/sessions.ts';
@@ -116,7 +118,7 @@ export class World {
     return asks.map((ask, at) => {
       const outcome = outcomes[at] as Outcome<unknown>;
       const { response, entry, changes } = outcome;
-      const error = 'error' in response ? response.error : null;
+      const error = 'denial' in response ? toApiError(response.denial) : null;
       const code = error?.code ?? 'OK';
       if (isKept && code === 'OK') this.#remember(ask);
       return { ask, code, message: error?.message ?? null, reply: observe(ask, outcome, this.shelf), entry, changes };
