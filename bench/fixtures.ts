@@ -3,11 +3,8 @@
 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import type { AuditEntry, EntryWithoutMac } from '../src/core/audit.ts';
 import { putRow } from '../src/core/change.ts';
-import { Secret } from '../src/core/credential.ts';
 import { type AgentId, type CredentialId, DEFAULT_TYPE } from '../src/core/names.ts';
-import { isControlSubject } from '../src/core/state.ts';
 import { entryMac, headMac } from '../src/crypto/chain.ts';
 import type { VaultKeys } from '../src/crypto/keys.ts';
 import { newId } from '../src/crypto/primitives.ts';
@@ -24,6 +21,9 @@ import type { Store } from '../src/store/port.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';
 import type { StoredChange, StoredTreeNode } from '../src/store/store.ts';
 import { readStoredKeys } from '../src/store/vault-metadata.ts';
+import type { AuditEntry, EntryWithoutMac } from '../src/vault/audit/audit-entry.ts';
+import { isControlSubject } from '../src/vault/audit/recorded-state.ts';
+import { Secret } from '../src/vault/credentials/credential.ts';
 import { benchAgent, benchPath, benchPolicy, benchPublicKey, benchToken, randomBelow, VALUE } from './targets.ts';
 
 export interface Sizes {

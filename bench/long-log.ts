@@ -3,7 +3,6 @@
 
 import { hash } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
-import type { AuditEntry } from '../src/core/audit.ts';
 import { entryMac, headMac } from '../src/crypto/chain.ts';
 import { newId } from '../src/crypto/primitives.ts';
 import { CompactRange, type TreeNode } from '../src/crypto/tree.ts';
@@ -13,6 +12,7 @@ import { readRootKey } from '../src/server/root-key.ts';
 import { readEntries, readHead } from '../src/store/audit-log.ts';
 import type { Store } from '../src/store/port.ts';
 import { readStoredKeys } from '../src/store/vault-metadata.ts';
+import type { AuditEntry } from '../src/vault/audit/audit-entry.ts';
 
 const macOf = (seq: number): string => hash('sha256', String(seq), 'base64');
 

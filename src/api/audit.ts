@@ -1,7 +1,13 @@
 /** The schemas of queries of the audit log and of their responses. SOURCE: docs/api.md, "The audit log". */
 import { type TSchemaOptions, Type } from 'typebox';
-import { ENTRY_COLUMNS, ENTRY_FIELDS, RESULTS, type AuditEntry as StoredEntry, USE_FIELDS } from '../core/audit.ts';
 import { TIMESTAMP } from '../core/timestamp.ts';
+import {
+  ENTRY_COLUMNS,
+  ENTRY_FIELDS,
+  RESULTS,
+  type AuditEntry as StoredEntry,
+  USE_FIELDS,
+} from '../vault/audit/audit-entry.ts';
 import * as fields from './fields.ts';
 
 const {

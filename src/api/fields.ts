@@ -4,18 +4,25 @@
  */
 
 import { type TObjectOptions, type TProperties, type TSchema, type TSchemaOptions, Type } from 'typebox';
-import { MAX_DESCRIPTION_LENGTH } from '../core/agent.ts';
-import { SERVICES } from '../core/catalogue/catalogue.ts';
-import { MAX_VALUE_BYTES } from '../core/credential.ts';
-import { SLOT_KINDS, SLOT_NAME } from '../core/keyset.ts';
-import { LEASE_STATUSES } from '../core/lease.ts';
-import { ACTOR_NAME, AGENT_NAME, CREDENTIAL_TYPE, POLICY_NAME, PRINCIPAL_NAME, UUID } from '../core/names.ts';
-import { SIGN_IN_CODE } from '../core/operations/sign-in.ts';
-import { LABEL, MAX_LABEL_LENGTH, PASSKEY_ID, ROLES } from '../core/operator.ts';
+import {
+  ACTOR_NAME,
+  AGENT_NAME,
+  CREDENTIAL_TYPE,
+  MAX_DESCRIPTION_LENGTH,
+  POLICY_NAME,
+  PRINCIPAL_NAME,
+  UUID,
+} from '../core/names.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
-import { MAX_TARGETS, METHOD } from '../core/target.ts';
-import { HEADER_NAME, HEADER_VALUE, MAX_PURPOSE_LENGTH, PURPOSE } from '../core/upstream-url.ts';
+import { SERVICES } from '../vault/catalogue/catalogue.ts';
+import { MAX_VALUE_BYTES } from '../vault/credentials/credential.ts';
+import { SLOT_KINDS, SLOT_NAME } from '../vault/keys/keyset.ts';
+import { LEASE_STATUSES } from '../vault/leases/lease.ts';
+import { LABEL, MAX_LABEL_LENGTH, PASSKEY_ID, ROLES } from '../vault/operators/operator.ts';
 import { ACTIONS, MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
+import { SIGN_IN_CODE } from '../vault/sessions/sign-in-operations.ts';
+import { MAX_TARGETS, METHOD } from '../vault/use/target.ts';
+import { HEADER_NAME, HEADER_VALUE, MAX_PURPOSE_LENGTH, PURPOSE } from '../vault/use/upstream-url.ts';
 
 /** An object that rejects unknown fields. */
 export const StrictObject = <T extends TProperties>(properties: T, options: TObjectOptions = {}) =>

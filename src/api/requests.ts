@@ -1,10 +1,10 @@
 /** The schemas of requests: queries and bodies. SOURCE: docs/api.md. */
 
 import { type Static, Type } from 'typebox';
-import { APPROVAL_STATUSES, MAX_NONCE_LENGTH } from '../core/approval.ts';
-import { MAX_GRACE_SECONDS } from '../core/operations/agents.ts';
-import { MAX_TARGETS } from '../core/target.ts';
-import { MAX_URL_LENGTH } from '../core/upstream-url.ts';
+import { MAX_GRACE_SECONDS } from '../vault/agents/agent-operations.ts';
+import { APPROVAL_STATUSES, MAX_NONCE_LENGTH } from '../vault/approvals/approval.ts';
+import { MAX_TARGETS } from '../vault/use/target.ts';
+import { MAX_URL_LENGTH } from '../vault/use/upstream-url.ts';
 import * as fields from './fields.ts';
 
 const { PositiveInteger, StrictObject, StringEnum, paging, Text, LeaseStatus } = fields;

@@ -1,8 +1,8 @@
 /** The schemas of responses. SOURCE: docs/api.md. */
 
 import { type Static, Type } from 'typebox';
-import { APPROVAL_STATUSES } from '../core/approval.ts';
 import { API_ERROR_CODES } from '../engine/errors.ts';
+import { APPROVAL_STATUSES } from '../vault/approvals/approval.ts';
 import { APPROVAL_EXTENTS, APPROVED_ACTIONS } from '../vault/policies/approval-rule.ts';
 import * as fields from './fields.ts';
 

@@ -7,8 +7,8 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
 import type { Identity, Recipient } from 'age-encryption';
-import type { Secret } from '../core/credential.ts';
 import { errnoSuffix } from '../platform/errors.ts';
+import type { Secret } from '../vault/credentials/credential.ts';
 import { BackupError, damaged } from './errors.ts';
 
 export type Lock =

@@ -1,6 +1,7 @@
 /** The files with which an operator locks and opens backups. Messages never repeat a line, which may be a secret. */
-import { Secret } from '../core/credential.ts';
+
 import { UsageError } from '../platform/errors.ts';
+import { Secret } from '../vault/credentials/credential.ts';
 
 const RECIPIENT = /^age1[a-z0-9]+$/;
 const IDENTITY = /^AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]+$/;

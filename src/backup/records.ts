@@ -4,7 +4,7 @@
  * `record-reader.ts` reads them.
  * SOURCE: docs/formats.md, "Backups".
  */
-import type { HeadFields } from '../core/audit.ts';
+
 import { Sha256 } from '../crypto/primitives.ts';
 import {
   bytes32,
@@ -20,6 +20,7 @@ import {
   uuid,
 } from '../store/column-rules.ts';
 import { base64, either, equalTo, mapOf, objectOf, type ValueRule } from '../store/value-rules.ts';
+import type { HeadFields } from '../vault/audit/audit-entry.ts';
 import type { StoredKeysJson } from './stored-keys.ts';
 
 export const BACKUP_FORMAT = 'leasehold-backup-v1';

@@ -1,5 +1,5 @@
 /** The keyset and the key slots in the header of a backup, so that a restore opens them before it inserts a row. */
-import type { StoredKeys } from '../core/keyset.ts';
+import type { StoredKeys } from '../vault/keys/keyset.ts';
 import { damaged } from './errors.ts';
 
 /** `StoredKeys` as JSON: bytes are base64. */

@@ -2,7 +2,7 @@
  * Puts the credential into a request: inject, never swap. Whatever the caller sent that could carry authority, or that
  * describes the caller's own connection, is removed before the credential is set. Bodies are never touched. Pure.
  */
-import type { Placement } from '../core/target.ts';
+import type { Placement } from '../vault/use/target.ts';
 import type { HeaderPairs, Order } from './protocol.ts';
 import { UpstreamError } from './upstream-error.ts';
 

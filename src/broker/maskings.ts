@@ -2,8 +2,9 @@
  * The compiled values of orders. WHY kept for a few seconds: compiling takes half of the time of a small use, and an
  * agent that uses a credential once mostly uses it again. Then they are dropped, so that an idle broker has no values.
  */
-import { Secret } from '../core/credential.ts';
+
 import { compileMasking, type Masking } from '../masking/masking.ts';
+import { Secret } from '../vault/credentials/credential.ts';
 import { renderedForms } from './injection.ts';
 import type { Order } from './protocol.ts';
 import { type TurnShare, UNLIMITED } from './turns.ts';

@@ -4,7 +4,7 @@
  * INVARIANT: only these two processes have the socket. The service checks what it reads all the same: the broker's
  * process is the one that an upstream could take over.
  */
-import type { Placement } from '../core/target.ts';
+import type { Placement } from '../vault/use/target.ts';
 
 /** Headers as they are on the wire: in order, with repetitions. */
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];

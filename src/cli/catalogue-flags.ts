@@ -1,10 +1,11 @@
 /** The services of the catalogue as flags of commands, and the targets that they name. */
-import { SERVICES, serviceTargets } from '../core/catalogue/catalogue.ts';
-import type { ServiceDefinition } from '../core/catalogue/definition.ts';
+
 import { nearest } from '../core/operator-text.ts';
-import type { TargetFields } from '../core/target.ts';
 import { parsed } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
+import { SERVICES, serviceTargets } from '../vault/catalogue/catalogue.ts';
+import type { ServiceDefinition } from '../vault/catalogue/definition.ts';
+import type { TargetFields } from '../vault/use/target.ts';
 import { wrap } from './output/table.ts';
 
 const LIST_WIDTH = 100;

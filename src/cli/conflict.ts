@@ -1,6 +1,6 @@
 /** Writes only on top of the state that a command read, and says who changed it meanwhile. */
 import { LeaseholdError } from '../client/errors.ts';
-import type { EventType } from '../core/audit.ts';
+import type { EventType } from '../vault/audit/audit-entry.ts';
 import type { Invocation } from './command.ts';
 import { ErrorWithHint } from './explain-denial.ts';
 

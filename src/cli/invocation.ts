@@ -2,9 +2,9 @@
 import type { CallOptions } from '../client/api-client.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { OPERATOR_PREFIX } from '../core/names.ts';
-import { OPERATOR_IDLE_MS } from '../core/operations/sessions.ts';
 import { readFlags } from '../flags/command-line.ts';
 import { UsageError } from '../platform/errors.ts';
+import { OPERATOR_IDLE_MS } from '../vault/sessions/session-operations.ts';
 import { ApprovalNotices } from './approval-notice.ts';
 import type { Invocation } from './command.ts';
 import { connect } from './connect.ts';

@@ -1,11 +1,11 @@
 /** Reads passphrases and other secrets from files and from prompts, and derives what they prove to a key slot. */
 import { resolve } from 'node:path';
 import { assertStrong, parsePassphrase } from '../backup/keys.ts';
-import type { Secret } from '../core/credential.ts';
-import type { SlotParameters } from '../core/keyset.ts';
 import { passphraseSecret } from '../crypto/key-slots.ts';
 import { UsageError } from '../platform/errors.ts';
 import { warnIfReadableByOthers } from '../platform/private-files.ts';
+import type { Secret } from '../vault/credentials/credential.ts';
+import type { SlotParameters } from '../vault/keys/keyset.ts';
 import { inputName, readTextInput } from './input.ts';
 import { askHidden, type Question } from './prompt.ts';
 import { printNotice } from './terminal.ts';

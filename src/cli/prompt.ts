@@ -2,9 +2,9 @@
 import { createInterface, type Interface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Secret } from '../core/credential.ts';
 import type { FlagValues } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
+import { Secret } from '../vault/credentials/credential.ts';
 import type { CONFIRMATION_FLAGS } from './command.ts';
 import { Cancelled, Declined } from './errors.ts';
 import { escapeControls } from './output/cells.ts';

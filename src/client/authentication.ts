@@ -1,5 +1,5 @@
 /** Authentication of requests: anonymous, with a given token, or as an agent that logs in. */
-import { Secret } from '../core/credential.ts';
+import { Secret } from '../vault/credentials/credential.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { Expiry } from './expiry.ts';
 import { fromBase64, toBase64 } from './key-formats.ts';

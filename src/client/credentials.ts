@@ -1,5 +1,5 @@
 /** Calls on credentials. SOURCE: docs/api.md, "Credentials"; docs/decisions.md, "Credentials". */
-import { Secret } from '../core/credential.ts';
+import { Secret } from '../vault/credentials/credential.ts';
 import { type ApiClient, type CallOptions, type ListAllOptions, toSegments } from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
 import { type ClockReading, Expiry } from './expiry.ts';

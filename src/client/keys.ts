@@ -1,5 +1,5 @@
 /** Calls on key slots, on the rotation of keys, and on a locked vault. SOURCE: docs/keys.md. */
-import type { Secret } from '../core/credential.ts';
+import type { Secret } from '../vault/credentials/credential.ts';
 import { type ApiClient, type CallOptions, toSegment } from './api-client.ts';
 import type {
   AttendedSlot,

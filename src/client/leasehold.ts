@@ -2,7 +2,7 @@
  * The client library: `import { Leasehold } from 'leasehold/client'`. It has no dependencies and runs in Node, Bun,
  * Deno and browsers. It sends nothing before the first call.
  */
-import { Secret } from '../core/credential.ts';
+import { Secret } from '../vault/credentials/credential.ts';
 import { parseAddress } from './address.ts';
 import { Agents } from './agents.ts';
 import { ApiClient, type CallOptions } from './api-client.ts';

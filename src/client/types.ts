@@ -1,7 +1,7 @@
 /** The types of the HTTP interface, with values and tokens as `Secret`. */
 import type * as api from '../api/types.ts';
-import type { Secret } from '../core/credential.ts';
-import type { PlacementFields, TargetFields } from '../core/target.ts';
+import type { Secret } from '../vault/credentials/credential.ts';
+import type { PlacementFields, TargetFields } from '../vault/use/target.ts';
 
 export type {
   ActivityMinute,

@@ -3,9 +3,9 @@
  * Targets say where, and use leases have tokens for base URLs. SOURCE: docs/api.md, "Targets", "Brokered use".
  */
 
-import { Secret } from '../core/credential.ts';
 import { pathViolation } from '../core/path.ts';
-import { MAX_TARGETS } from '../core/target.ts';
+import { Secret } from '../vault/credentials/credential.ts';
+import { MAX_TARGETS } from '../vault/use/target.ts';
 import {
   type ApiClient,
   type CallOptions,

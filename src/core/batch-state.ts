@@ -2,18 +2,20 @@
  * The state that a batch decides on: the control state, and the rows loaded by key for the batch's operations. The
  * changes of each outcome are applied here immediately, so that an operation sees the changes of the earlier ones.
  */
-import type { CallerLookup, Session } from './agent.ts';
-import type { Approval, ApprovalId, ApprovalKey } from './approval.ts';
+
+import type { Approval, ApprovalId, ApprovalKey } from '../vault/approvals/approval.ts';
+import type { Credential, CredentialVersion } from '../vault/credentials/credential.ts';
+import type { KeySlot, SlotId } from '../vault/keys/keyset.ts';
+import { applyRevocation, type Lease } from '../vault/leases/lease.ts';
+import type { Session } from '../vault/sessions/session.ts';
+import type { Usage } from '../vault/use/target.ts';
 import { type Change, type HeldChange, isHeldChange, type Put, type Remove } from './change.ts';
 import type { ControlState } from './control.ts';
-import type { Credential, CredentialVersion } from './credential.ts';
 import type { IdempotencyId, IdempotencyRecord } from './idempotency.ts';
+import type { CallerLookup } from './identity.ts';
 import type { IpNetwork } from './ip-network.ts';
-import type { KeySlot, SlotId } from './keyset.ts';
-import { applyRevocation, type Lease } from './lease.ts';
 import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
-import type { Usage } from './target.ts';
 
 /** The keys of the rows that an operation reads. */
 export interface ReadSet {

@@ -1,14 +1,16 @@
 /** The changes of an outcome as plain data, which the ledger applies in memory and commits to the store. */
+
+import type { Agent } from '../vault/agents/agent.ts';
+import type { Approval, ApprovalRequest } from '../vault/approvals/approval.ts';
+import type { AssociatedData, Credential, CredentialVersion, Sealed } from '../vault/credentials/credential.ts';
+import type { KeySlot, KeysetEdit, SlotId } from '../vault/keys/keyset.ts';
+import type { BulkRevocation, Exposure, Lease } from '../vault/leases/lease.ts';
+import type { Operator } from '../vault/operators/operator.ts';
 import type { Policy } from '../vault/policies/policy.ts';
-import type { Agent, Session } from './agent.ts';
-import type { Approval, ApprovalRequest } from './approval.ts';
-import type { AssociatedData, Credential, CredentialVersion, Sealed } from './credential.ts';
+import type { Session } from '../vault/sessions/session.ts';
+import type { Usage } from '../vault/use/target.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
-import type { KeySlot, KeysetEdit, SlotId } from './keyset.ts';
-import type { BulkRevocation, Exposure, Lease } from './lease.ts';
 import type { ChallengeId, CredentialId, LeaseId } from './names.ts';
-import type { Operator } from './operator.ts';
-import type { Usage } from './target.ts';
 
 /** The rows on which decisions depend, by resource. They are stored with a MAC. */
 export interface RowOf {

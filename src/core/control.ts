@@ -1,10 +1,18 @@
 /** The control state: agents, operators and policies, as every decision sees them. */
+
+import type { Agent } from '../vault/agents/agent.ts';
+import {
+  hasRole,
+  type IdentityClaims,
+  isBoundTo,
+  isNamedBy,
+  type Operator,
+  type PasskeyId,
+} from '../vault/operators/operator.ts';
 import type { Policy } from '../vault/policies/policy.ts';
 import { PolicyIndex } from '../vault/policies/policy-index.ts';
-import type { Agent } from './agent.ts';
 import type { HeldChange } from './change.ts';
 import { type AgentId, type AgentName, isOperatorName, type OperatorName, type PrincipalName } from './names.ts';
-import { hasRole, type IdentityClaims, isBoundTo, isNamedBy, type Operator, type PasskeyId } from './operator.ts';
 
 export class ControlState {
   readonly policies = new PolicyIndex();

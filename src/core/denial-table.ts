@@ -3,9 +3,13 @@
  * exist only here. SOURCE: docs/denials.md.
  */
 import { type ApiErrorCode, invalidRequest } from '../engine/errors.ts';
+import { type Approval, describeTimeout } from '../vault/approvals/approval.ts';
+import { TOO_LARGE_TO_USE } from '../vault/credentials/credential.ts';
+import { MAX_PASSKEYS, type Role } from '../vault/operators/operator.ts';
 import { ACTIONS } from '../vault/policies/policy.ts';
-import { type Approval, describeTimeout } from './approval.ts';
-import { TOO_LARGE_TO_USE } from './credential.ts';
+import type { LimitKind } from '../vault/use/misuse-operations.ts';
+import { type Mismatch, originOf, type Target } from '../vault/use/target.ts';
+import type { TokenPlace } from '../vault/use/token-form.ts';
 import {
   type DenialClass,
   type DenialKind,
@@ -18,11 +22,7 @@ import {
 } from './denial-kinds.ts';
 import { IDEMPOTENCY_KEY_FIELD } from './idempotency.ts';
 import { isOperatorName, type PolicyName, type PrincipalName } from './names.ts';
-import type { LimitKind } from './operations/misuse.ts';
-import { MAX_PASSKEYS, type Role } from './operator.ts';
 import type { CredentialPath } from './path.ts';
-import { type Mismatch, originOf, type Target } from './target.ts';
-import type { TokenPlace } from './token-form.ts';
 
 const rule = (field: string, text: string): string => invalidRequest(field, text).message;
 

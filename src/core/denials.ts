@@ -3,7 +3,7 @@
  * texts are made when the entry is written and when the error is sent.
  */
 import { ApiError, type ApiErrorCode } from '../engine/errors.ts';
-import type { AuditEntry, AuditResult, EntryDraft } from './audit.ts';
+import type { AuditEntry, AuditResult, EntryDraft } from '../vault/audit/audit-entry.ts';
 import { type DenialClass, type DenialKind, type ParametersOf, textOf, toSentence } from './denial-kinds.ts';
 import { DENIALS } from './denial-table.ts';
 

@@ -111,3 +111,20 @@ export function parseChallengeId(text: string): ChallengeId {
   if (!UUID.test(text)) throw invalidRequest('challenge_id', 'must be a UUID in lower case');
   return text as ChallengeId;
 }
+
+/** The length in code points, not in UTF-16 code units. */
+export const MAX_DESCRIPTION_LENGTH = 1024;
+
+/** @throws INVALID_REQUEST */
+export function parseDescription(text: string): string {
+  // A code point outside the Basic Multilingual Plane takes two UTF-16 code units.
+  const isTooLong = text.length > 2 * MAX_DESCRIPTION_LENGTH || [...text].length > MAX_DESCRIPTION_LENGTH;
+  // WHY U+0000 is rejected: PostgreSQL cannot store it as text.
+  if (isTooLong || !text.isWellFormed() || text.includes('\u0000')) {
+    throw invalidRequest(
+      'description',
+      `must be at most ${MAX_DESCRIPTION_LENGTH} characters of well-formed Unicode without U+0000`,
+    );
+  }
+  return text;
+}

@@ -2,13 +2,14 @@
  * An operation: one pure, synchronous function from the known state, the caller and the time to an outcome. It does no
  * I/O and reads no clock. A rejection is an outcome like any other, so that it is recorded.
  */
-import { type Authentication, actorId, actorName, type Caller, identify, type Requester } from './agent.ts';
-import { draftEntry, type EntryDraft, type UseFields } from './audit.ts';
+
+import { draftEntry, type EntryDraft, type UseFields } from '../vault/audit/audit-entry.ts';
+import type { AssociatedData, Sealed, Secret } from '../vault/credentials/credential.ts';
 import type { BatchState, ReadSet } from './batch-state.ts';
 import { type Change, putRow } from './change.ts';
-import type { AssociatedData, Sealed, Secret } from './credential.ts';
 import { type Denial, errorOf } from './denials.ts';
 import { IDEMPOTENCY_TTL_MS, type Idempotency, type IdempotencyRecord, type JsonSerializable } from './idempotency.ts';
+import { type Authentication, actorId, actorName, type Caller, identify, type Requester } from './identity.ts';
 import type { AgentId, EntryId } from './names.ts';
 import { eventOf, lackOfPermission, type Permission } from './permissions.ts';
 

@@ -3,9 +3,9 @@
  * decision checks it, and for a request that no agent may make also the server, before it reads the body. The
  * administrator has every permission. SOURCE: docs/operators.md, "Roles".
  */
-import type { EventType } from './audit.ts';
+import type { EventType } from '../vault/audit/audit-entry.ts';
+import { hasRole, type Operator, type Role } from '../vault/operators/operator.ts';
 import type { Denial } from './denials.ts';
-import { hasRole, type Operator, type Role } from './operator.ts';
 
 interface PermissionRow {
   readonly role: Role;

@@ -2,7 +2,13 @@
  * The audit log's MACs: its keys, its chain of entries and its head record. SOURCE: docs/formats.md, "The audit log".
  */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
-import { canonicalEntry, canonicalHead, type EntryWithoutMac, GENESIS_MAC, type HeadFields } from '../core/audit.ts';
+import {
+  canonicalEntry,
+  canonicalHead,
+  type EntryWithoutMac,
+  GENESIS_MAC,
+  type HeadFields,
+} from '../vault/audit/audit-entry.ts';
 import { decodeStrictBase64, timingSafeEqualText } from './primitives.ts';
 
 /** Finds the key under which an entry of the log, or a head record that names it, is authenticated. */

@@ -14,9 +14,9 @@ import {
   randomBytes,
 } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { Secret } from '../core/credential.ts';
-import type { KeySlot, SlotId, SlotParameters, VaultId, WrappedKeySlot } from '../core/keyset.ts';
 import { invalidRequest } from '../engine/errors.ts';
+import type { Secret } from '../vault/credentials/credential.ts';
+import type { KeySlot, SlotId, SlotParameters, VaultId, WrappedKeySlot } from '../vault/keys/keyset.ts';
 import { decodeStrictBase64, decryptGcm, encryptGcm, GCM_NONCE_BYTES, KEY_BYTES, TAG_BYTES } from './primitives.ts';
 
 const FORMAT = 'leasehold-slot-v1';

@@ -4,6 +4,7 @@
  * one.
  */
 import { hash, type KeyObject } from 'node:crypto';
+import { ApiError } from '../engine/errors.ts';
 import type {
   InitialKeys,
   KeySlot,
@@ -13,8 +14,7 @@ import type {
   StoredKeys,
   VaultId,
   WrappedKeySlot,
-} from '../core/keyset.ts';
-import { ApiError } from '../engine/errors.ts';
+} from '../vault/keys/keyset.ts';
 import { type AuditKey, type AuditKeys, auditKeyAt } from './chain.ts';
 import { slotPrivateKey, wrapRoot } from './key-slots.ts';
 import {

@@ -11,7 +11,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
-import type { KeysetEdit, SealedKeyset, SlotId, StoredKeys, VaultId } from '../core/keyset.ts';
+import type { KeysetEdit, SealedKeyset, SlotId, StoredKeys, VaultId } from '../vault/keys/keyset.ts';
 import type { AuditKey } from './chain.ts';
 import { slotPublicKey, unwrapRoot } from './key-slots.ts';
 import {

@@ -3,8 +3,8 @@
  * certificates take time and memory. SOURCE: WebAuthn, level 3, sections 7.1 and 7.2.
  */
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
-import type { AssertionFailure } from '../core/operations/sign-in.ts';
-import type { Passkey, PasskeyId } from '../core/operator.ts';
+import type { Passkey, PasskeyId } from '../vault/operators/operator.ts';
+import type { AssertionFailure } from '../vault/sessions/sign-in-operations.ts';
 
 export type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 

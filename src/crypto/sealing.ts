@@ -4,7 +4,7 @@
  * SOURCE: NIST SP 800-38D, which allows 2^32 values under a key with random nonces; docs/formats.md.
  */
 import { hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
-import { type AssociatedData, type Sealed, Secret } from '../core/credential.ts';
+import { type AssociatedData, type Sealed, Secret } from '../vault/credentials/credential.ts';
 import type { VaultKeys } from './keys.ts';
 import { decryptGcm, encryptGcm, GCM_NONCE_BYTES, KEY_BYTES, TAG_BYTES } from './primitives.ts';
 

@@ -4,9 +4,9 @@
  */
 import { hash, randomBytes } from 'node:crypto';
 import { combine, split } from 'shamir-secret-sharing';
-import { Secret } from '../core/credential.ts';
-import type { SlotParameters } from '../core/keyset.ts';
 import { invalidRequest } from '../engine/errors.ts';
+import { Secret } from '../vault/credentials/credential.ts';
+import type { SlotParameters } from '../vault/keys/keyset.ts';
 import { decodeStrictBase64, KEY_BYTES } from './primitives.ts';
 
 const FORMAT_VERSION = 1;

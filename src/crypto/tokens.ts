@@ -3,8 +3,8 @@
  * stored.
  */
 import { createHmac, hash, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
-import { Secret } from '../core/credential.ts';
 import type { ChallengeId, TokenHash } from '../core/names.ts';
+import { Secret } from '../vault/credentials/credential.ts';
 import { timingSafeEqualText } from './primitives.ts';
 
 const TOKEN_BYTES = 32;

@@ -6,10 +6,10 @@
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import type { Authentication } from '../core/agent.ts';
 import { toApiError } from '../core/denials.ts';
+import type { Authentication } from '../core/identity.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
-import type { WebOrigin } from '../vault/passkeys.ts';
+import type { WebOrigin } from '../vault/operators/passkeys.ts';
 import { countHeader } from './guard.ts';
 import { isUpgrade } from './upgrades.ts';
 

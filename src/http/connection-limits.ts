@@ -5,7 +5,7 @@
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Authentication } from '../core/agent.ts';
+import type { Authentication } from '../core/identity.ts';
 import type { PrincipalName } from '../core/names.ts';
 import { writeError } from './connections.ts';
 import { defaultError } from './errors.ts';

@@ -6,7 +6,7 @@
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { addressPrefix } from '../vault/login-throttle.ts';
+import { addressPrefix } from '../vault/sessions/login-throttle.ts';
 
 /** One credit is about 60 µs of work, the cost of a small request of an authenticated caller. */
 const CREDITS_PER_MS = 16;

@@ -5,8 +5,8 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import type { FastifyContextConfig } from 'fastify';
-import { BASE_URL_PREFIX } from '../core/base-url.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
+import { BASE_URL_PREFIX } from '../vault/use/base-url.ts';
 import { defaultError, undecodableTarget } from './errors.ts';
 import type { HttpParts } from './http-server.ts';
 

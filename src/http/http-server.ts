@@ -12,7 +12,7 @@ import fastify, {
   type FastifyServerOptions,
 } from 'fastify';
 import type { ServiceStatus } from '../api/types.ts';
-import type { Authentication } from '../core/agent.ts';
+import type { Authentication } from '../core/identity.ts';
 import type { Permission } from '../core/permissions.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Vault } from '../vault/vault.ts';

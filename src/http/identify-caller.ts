@@ -3,17 +3,17 @@
  * wherever else it is. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 import type { FastifyRequest } from 'fastify';
-import type { Authentication } from '../core/agent.ts';
-import { parseSlotName } from '../core/keyset.ts';
+import { authorize } from '../core/authorize.ts';
+import type { Authentication } from '../core/identity.ts';
 import { parseAgentName, parseOperatorName, parsePolicyName } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
-import { authorize } from '../core/operations/authorize.ts';
 import { lackOfPermission, PERMISSIONS, type Permission, type PermissionHolder } from '../core/permissions.ts';
-import { isUseToken } from '../core/token-form.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { authenticateCaller, type RouteCall, recordStray } from '../vault/misuse.ts';
-import { authenticateUse } from '../vault/use-leases.ts';
+import { parseSlotName } from '../vault/keys/keyset.ts';
+import { authenticateCaller, type RouteCall, recordStray } from '../vault/use/misuse.ts';
+import { isUseToken } from '../vault/use/token-form.ts';
+import { authenticateUse } from '../vault/use/use-leases.ts';
 import type { Vault } from '../vault/vault.ts';
 import { assertPerson, browserToken } from './browser-session.ts';
 import { bearerToken } from './guard.ts';

@@ -1,33 +1,33 @@
 /** Converts the vault's types to those of the interface, with keys in snake case and times as ISO 8601 timestamps. */
 import type * as api from '../api/types.ts';
 import type { CredentialExposure, Held, Panicked } from '../api/types.ts';
-import type { Agent } from '../core/agent.ts';
-import { type Approval, approvalStatus, describeScope } from '../core/approval.ts';
-import type { ServiceDefinition } from '../core/catalogue/definition.ts';
-import { sdkEnvironment } from '../core/catalogue/sdk-environment.ts';
-import type { CountedCredential } from '../core/credential.ts';
-import type { KeySlot } from '../core/keyset.ts';
-import { type Lease, statusOf } from '../core/lease.ts';
 import type { MinuteCounts } from '../core/measures.ts';
 import { OPERATOR_PREFIX } from '../core/names.ts';
-import type { LeaseAt } from '../core/operations/leases.ts';
-import type { CurrentSession } from '../core/operations/sessions.ts';
-import type { Operator, Passkey, ProviderIdentity } from '../core/operator.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { originOf, parseTargets, type Target, type Usage } from '../core/target.ts';
 import { toTimestamp } from '../engine/field.ts';
-import type { Advisory } from '../vault/attention.ts';
-import type { SignedCheckpoint } from '../vault/checkpoints.ts';
-import type { MetadataWithCount } from '../vault/credentials.ts';
-import type { AgentExposure, VersionExposure } from '../vault/exposure.ts';
-import type { AccessMatrix } from '../vault/matrix.ts';
-import type { SeenNode } from '../vault/nodes.ts';
-import type { HeldCounts, PanicResult } from '../vault/panic.ts';
+import type { Agent } from '../vault/agents/agent.ts';
+import { type Approval, approvalStatus, describeScope } from '../vault/approvals/approval.ts';
+import type { SignedCheckpoint } from '../vault/audit/checkpoints.ts';
+import type { StateCheck } from '../vault/audit/verification/state-scan.ts';
+import type { VerificationResult, VerificationStatus } from '../vault/audit/verification/verifier.ts';
+import type { ServiceDefinition } from '../vault/catalogue/definition.ts';
+import { sdkEnvironment } from '../vault/catalogue/sdk-environment.ts';
+import type { CountedCredential } from '../vault/credentials/credential.ts';
+import type { MetadataWithCount } from '../vault/credentials/credentials.ts';
+import type { AgentExposure, VersionExposure } from '../vault/exposure/exposure.ts';
+import type { HeldCounts, PanicResult } from '../vault/exposure/panic.ts';
+import type { KeySlot } from '../vault/keys/keyset.ts';
+import { type Lease, statusOf } from '../vault/leases/lease.ts';
+import type { LeaseAt } from '../vault/leases/lease-operations.ts';
+import type { Operator, Passkey, ProviderIdentity } from '../vault/operators/operator.ts';
+import type { Advisory } from '../vault/overview/advisories.ts';
+import type { TreeLevel } from '../vault/overview/credential-tree.ts';
+import type { AccessMatrix } from '../vault/overview/matrix.ts';
+import type { SeenNode } from '../vault/overview/nodes.ts';
 import { ACTIONS } from '../vault/policies/policy.ts';
-import type { TreeLevel } from '../vault/tree.ts';
-import type { NewUseLease } from '../vault/use-leases.ts';
-import type { StateCheck } from '../vault/verification/state-scan.ts';
-import type { VerificationResult, VerificationStatus } from '../vault/verification/verifier.ts';
+import type { CurrentSession } from '../vault/sessions/session-operations.ts';
+import { originOf, parseTargets, type Target, type Usage } from '../vault/use/target.ts';
+import type { NewUseLease } from '../vault/use/use-leases.ts';
 
 export const toCredentialResponse = (credential: CountedCredential): api.ListedCredential => ({
   path: credential.path,

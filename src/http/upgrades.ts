@@ -4,8 +4,8 @@
  */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { BASE_URL_PREFIX } from '../core/base-url.ts';
 import { http } from '../platform/node-http.ts';
+import { BASE_URL_PREFIX } from '../vault/use/base-url.ts';
 import { endConnection, ignoreError } from './connections.ts';
 
 const upgrades = new WeakSet<IncomingMessage>();

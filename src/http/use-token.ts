@@ -3,9 +3,9 @@
  * of them must have the same one, and none is forwarded. SOURCE: docs/api.md, "Base URL".
  */
 import type { IncomingMessage } from 'node:http';
-import type { Placement } from '../core/target.ts';
-import { type FoundToken, findTokens, isUseToken, wholeTokens } from '../core/token-form.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
+import type { Placement } from '../vault/use/target.ts';
+import { type FoundToken, findTokens, isUseToken, wholeTokens } from '../vault/use/token-form.ts';
 
 type HeaderPair = readonly [name: string, value: string];
 

@@ -3,18 +3,18 @@
  * INVARIANT: memory contains only what the store contains. After a failed batch it is read again before the next one.
  */
 
-import type { Session } from '../core/agent.ts';
 import { BatchState, LoadedRows, type ReadSet, type VaultSettings } from '../core/batch-state.ts';
-import type { KeySlot } from '../core/keyset.ts';
 import type { EntryId } from '../core/names.ts';
 import type { Operation } from '../core/operation.ts';
-import { SUBJECT } from '../core/state.ts';
 import { headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { newId } from '../crypto/primitives.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ClusterState, ControlChanges, LoadedFromStore, StoredChange, StoreTransaction } from '../store/store.ts';
+import { SUBJECT } from '../vault/audit/recorded-state.ts';
+import type { KeySlot } from '../vault/keys/keyset.ts';
+import type { Session } from '../vault/sessions/session.ts';
 import { isAuthentic } from './authenticated-rows.ts';
 import { type Clock, DatabaseClock } from './clock.ts';
 import { applyRemoteChanges, isCurrent, refreshKeys } from './cluster-sync.ts';

@@ -4,7 +4,6 @@
  */
 
 import { removeRow } from '../core/change.ts';
-import { REMOVED, subjectOf } from '../core/state.ts';
 import { isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { CompactRange } from '../crypto/tree.ts';
@@ -12,6 +11,7 @@ import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ClusterState, ClusterView, ControlChanges, Head, HeldRemove, LastEntry } from '../store/store.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
+import { REMOVED, subjectOf } from '../vault/audit/recorded-state.ts';
 import { isAuthentic } from './authenticated-rows.ts';
 import { readControl } from './read-control.ts';
 import { findLastTime, type VaultState } from './vault-state.ts';

@@ -2,14 +2,12 @@
  * One batch: decides each operation in order, on the state that the earlier ones left, decrypts and seals values, and
  * chains the entries. Returns what to commit, and the results to deliver after the commit.
  */
-import { type AuditEntry, actionOf, draftEntry, type EntryDraft, type EntryWithoutMac } from '../core/audit.ts';
+
 import type { BatchState } from '../core/batch-state.ts';
 import { type Change, changesControlState, type Resource, removeRow } from '../core/change.ts';
-import { Secret } from '../core/credential.ts';
 import { resultFields, toApiError } from '../core/denials.ts';
 import { type CredentialId, type EntryId, SERVICE } from '../core/names.ts';
 import { type Operation, type Outcome, succeeded } from '../core/operation.ts';
-import { isControlSubject, KEYSET_SUBJECT, REMOVED, type RecordedState, subjectOf } from '../core/state.ts';
 import { endsAuditKey, entryMac, handOver, headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { SetDigest } from '../crypto/row-mac.ts';
@@ -17,6 +15,21 @@ import { dataKeyIdOf, decrypt, seal } from '../crypto/sealing.ts';
 import type { CompactRange, TreeNode } from '../crypto/tree.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Head, StoredChange, StoredTreeNode } from '../store/store.ts';
+import {
+  type AuditEntry,
+  actionOf,
+  draftEntry,
+  type EntryDraft,
+  type EntryWithoutMac,
+} from '../vault/audit/audit-entry.ts';
+import {
+  isControlSubject,
+  KEYSET_SUBJECT,
+  REMOVED,
+  type RecordedState,
+  subjectOf,
+} from '../vault/audit/recorded-state.ts';
+import { Secret } from '../vault/credentials/credential.ts';
 import type { Policy } from '../vault/policies/policy.ts';
 import { toStoredPut } from './authenticated-rows.ts';
 import { type DenialBudget, tooManyDenials } from './token-buckets.ts';

@@ -4,7 +4,7 @@
  * the newest operation of the longest queue is rejected.
  * SOURCE: fair queueing with longest-queue drop: Demers, Keshav, Shenker 1989; Suter et al. 1999.
  */
-import type { Requester } from '../core/agent.ts';
+import type { Requester } from '../core/identity.ts';
 import { ADMIN, SERVICE } from '../core/names.ts';
 import type { Operation } from '../core/operation.ts';
 import { ApiError } from '../engine/errors.ts';

@@ -1,9 +1,10 @@
 /** What the ledger counts: its batches, and the entries and changes that they committed. */
-import type { AuditEntry } from '../core/audit.ts';
+
 import { DENIAL_CLASSES } from '../core/denial-kinds.ts';
 import { denialClassOf } from '../core/denials.ts';
 import { Distribution, LastHour, PairTally, Tally } from '../core/measures.ts';
 import type { StoredChange } from '../store/store.ts';
+import type { AuditEntry } from '../vault/audit/audit-entry.ts';
 
 export class LedgerMeasures {
   /** `empty`: nothing was written. */

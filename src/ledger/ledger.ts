@@ -8,10 +8,10 @@
  * is rejected, and the process stops.
  */
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import type { Requester } from '../core/agent.ts';
+import type { Requester } from '../core/identity.ts';
 import type { Operation } from '../core/operation.ts';
-import { NOOP } from '../core/operations/lifecycle.ts';
 import { type StoreError, storeErrorOf } from '../store/errors.ts';
+import { NOOP } from '../vault/audit/lifecycle.ts';
 import { type BatchParts, BatchRunner, type DecidedReads } from './batch-runner.ts';
 import type { OperationResult } from './decide-batch.ts';
 import {

@@ -1,12 +1,12 @@
 /** Finds sessions: recently used ones in a cache, which the commit that ends a session corrects. */
 import { LRUCache } from 'lru-cache';
-import type { Session } from '../core/agent.ts';
 import type { TokenHash } from '../core/names.ts';
-import { SUBJECT } from '../core/state.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { Store } from '../store/port.ts';
 import { readNewestState } from '../store/recorded-states.ts';
 import { readSession } from '../store/vault-metadata.ts';
+import { SUBJECT } from '../vault/audit/recorded-state.ts';
+import type { Session } from '../vault/sessions/session.ts';
 import { isAuthentic } from './authenticated-rows.ts';
 
 export class SessionCache {

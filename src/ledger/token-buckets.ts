@@ -3,10 +3,10 @@
  * interval. The least recently used bucket is forgotten, which fills it.
  */
 import { LRUCache } from 'lru-cache';
-import type { EntryDraft } from '../core/audit.ts';
 import { resultOf } from '../core/denials.ts';
 import { ADMIN, SERVICE } from '../core/names.ts';
 import { ApiError } from '../engine/errors.ts';
+import type { EntryDraft } from '../vault/audit/audit-entry.ts';
 
 const MAX_BUCKETS = 20_000;
 

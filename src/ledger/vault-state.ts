@@ -2,9 +2,8 @@
  * The ledger's state in memory: the control state, the head of the log, and a cache of sessions.
  * It is read from the store at start, and again after a failed commit.
  */
-import { GENESIS_MAC } from '../core/audit.ts';
+
 import type { ControlState } from '../core/control.ts';
-import type { Credential } from '../core/credential.ts';
 import { CHAIN_START, entryMac, headMac, isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { SetDigest } from '../crypto/row-mac.ts';
@@ -13,6 +12,8 @@ import { readEntries, readHead, readMacs } from '../store/audit-log.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { Head, LastEntry, StoredTreeNode } from '../store/store.ts';
+import { GENESIS_MAC } from '../vault/audit/audit-entry.ts';
+import type { Credential } from '../vault/credentials/credential.ts';
 import { SYSTEM_TIME } from './clock.ts';
 import { type RecordedDigest, readControl } from './read-control.ts';
 import { SessionCache } from './sessions.ts';

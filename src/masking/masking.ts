@@ -2,7 +2,7 @@
  * Compiles the values to mask, once for all streams of a program. Masking guards against accidents, not against a
  * hostile program.
  */
-import type { Secret } from '../core/credential.ts';
+import type { Secret } from '../vault/credentials/credential.ts';
 import { Automaton } from './aho-corasick.ts';
 import { Masker } from './masker.ts';
 import { Patterns } from './plain-forms.ts';

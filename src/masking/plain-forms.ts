@@ -4,7 +4,7 @@
  * most 25 times its own, whatever it contains, and 160 times up to 512 bytes; a value that has secret parts has several
  * texts. Long forms are divided into pieces, so that the length of a match is bounded.
  */
-import { MAX_USED_VALUE_BYTES } from '../core/credential.ts';
+import { MAX_USED_VALUE_BYTES } from '../vault/credentials/credential.ts';
 import { DIGIT_62, DIGIT_63, type SearchPattern } from './aho-corasick.ts';
 import { secretParts } from './secret-parts.ts';
 

@@ -4,7 +4,7 @@
  * INVARIANT: a match begins where no character of the same kind precedes it, and no two adjacent parts match the same
  * characters, so that the time for a text is linear in its length. SOURCE: the services' own documentation.
  */
-import { SERVICES } from '../core/catalogue/catalogue.ts';
+import { SERVICES } from '../vault/catalogue/catalogue.ts';
 
 export interface SecretPattern {
   readonly name: string;

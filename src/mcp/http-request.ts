@@ -5,7 +5,7 @@ import { Purpose } from '../api/fields.ts';
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { MAX_URL_LENGTH } from '../core/upstream-url.ts';
+import { MAX_URL_LENGTH } from '../vault/use/upstream-url.ts';
 import type { ActingAgent } from './agent.ts';
 import { ErrorWithAdvice, oneOf, PATH, readPath, strict, type Tool, ToolError } from './tool.ts';
 import { quote, showResponse } from './untrusted.ts';

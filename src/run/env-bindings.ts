@@ -1,7 +1,7 @@
 /** Parses which credentials a program's variables get: `--env NAME=path`, mappings, and .env files with references. */
 
-import type { Secret } from '../core/credential.ts';
 import { UsageError } from '../platform/errors.ts';
+import type { Secret } from '../vault/credentials/credential.ts';
 import { readEnvFile } from './env-file.ts';
 import type { EnvBinding } from './leases.ts';
 import { isReference, parseReference, parseSource, parseUseReference } from './references.ts';

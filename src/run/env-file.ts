@@ -4,8 +4,8 @@
  */
 
 import { createReadStream } from 'node:fs';
-import { Secret } from '../core/credential.ts';
 import { UsageError } from '../platform/errors.ts';
+import { Secret } from '../vault/credentials/credential.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);

@@ -1,8 +1,8 @@
 /** Acquires the leases of a program, all or none, and releases them when it has ended. */
 import { isEndedLease, LeaseholdError } from '../client/errors.ts';
-import type { Secret } from '../core/credential.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { inParallel } from '../platform/waiting.ts';
+import type { Secret } from '../vault/credentials/credential.ts';
 
 const MAX_CONCURRENT = 8;
 const RELEASE_TIMEOUT_MS = 5000;

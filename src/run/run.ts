@@ -4,9 +4,9 @@
  */
 
 import { ReadStream, WriteStream } from 'node:tty';
-import type { Secret } from '../core/credential.ts';
 import { createMasking, type Masking } from '../masking/masking.ts';
 import { UsageError } from '../platform/errors.ts';
+import type { Secret } from '../vault/credentials/credential.ts';
 import { type ParsedBindings, withoutNames } from './env-bindings.ts';
 import { inheritEnvironment, proxyExceptions, type Variables } from './environment.ts';
 import { checkExecutable, type Program } from './executable.ts';

@@ -3,8 +3,8 @@
  * because a path may contain `@`, `:` and `/`, so its end in a URL would be ambiguous.
  */
 
-import { Secret } from '../core/credential.ts';
 import { UsageError } from '../platform/errors.ts';
+import { Secret } from '../vault/credentials/credential.ts';
 import type { EnvBinding } from './leases.ts';
 import { parseReference } from './references.ts';
 

@@ -6,10 +6,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseholdError } from '../client/errors.ts';
 import { isTransient } from '../client/retries.ts';
-import { Secret } from '../core/credential.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { isLoaderVariable } from '../masking/secret-names.ts';
 import { UsageError } from '../platform/errors.ts';
+import { Secret } from '../vault/credentials/credential.ts';
 import { acquireEach, type LeaseClient, type LeaseOptions } from './leases.ts';
 import { baseUrlVariable, namesFor, type UseBinding } from './use-bindings.ts';
 

@@ -6,10 +6,10 @@
 import { lstatSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Secret } from '../core/credential.ts';
 import { UsageError } from '../platform/errors.ts';
 import { childPath } from '../platform/paths.ts';
 import { isSafeParent, lstatOrNull, privacyViolation, writeNewFile } from '../platform/private-files.ts';
+import type { Secret } from '../vault/credentials/credential.ts';
 
 const IN_MEMORY = '/dev/shm';
 const PREFIX = 'leasehold-run-';

@@ -4,7 +4,6 @@
  * deletes all three.
  */
 import { readFileSync, rmSync, statSync } from 'node:fs';
-import { Secret } from '../core/credential.ts';
 import { timingSafeEqualText } from '../crypto/primitives.ts';
 import { isProofText, newProofText, newToken, serviceProof } from '../crypto/tokens.ts';
 import { StartupError } from '../platform/errors.ts';
@@ -16,6 +15,7 @@ import {
   writePrivateFile,
 } from '../platform/private-files.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';
+import { Secret } from '../vault/credentials/credential.ts';
 
 export class ServiceFiles {
   readonly #dataDir: string;

@@ -4,10 +4,10 @@
  * of other approvals, which the receiver may take. SOURCE: Standard Webhooks 1.0.0.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Approval, type ApprovalId, describeScope, describeTimeout } from '../core/approval.ts';
 import { Tally } from '../core/measures.ts';
 import { settledWithin } from '../platform/waiting.ts';
-import type { ApprovalEvent } from '../vault/approval-events.ts';
+import { type Approval, type ApprovalId, describeScope, describeTimeout } from '../vault/approvals/approval.ts';
+import type { ApprovalEvent } from '../vault/approvals/approval-events.ts';
 import { type ServiceLog, withoutRepetitions } from './log.ts';
 import type { ApprovalWebhookOption } from './receiver-options.ts';
 import { failureOf, readWebhookKey, WebhookClient } from './webhook-client.ts';

@@ -7,8 +7,8 @@ import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
-import type { Checkpoints } from '../vault/checkpoints.ts';
-import type { StateChecker } from '../vault/verification/state-checker.ts';
+import type { Checkpoints } from '../vault/audit/checkpoints.ts';
+import type { StateChecker } from '../vault/audit/verification/state-checker.ts';
 import { logFailure, type ServiceLog } from './log.ts';
 import type { RollbackMarker } from './rollback-marker.ts';
 

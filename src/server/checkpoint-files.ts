@@ -8,7 +8,7 @@ import { errnoSuffix, StartupError } from '../platform/errors.ts';
 import { assertLineFile, LineFile, readEnd } from '../platform/line-file.ts';
 import { dataDirPaths } from '../platform/paths.ts';
 import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts';
-import type { SignedCheckpoint } from '../vault/checkpoints.ts';
+import type { SignedCheckpoint } from '../vault/audit/checkpoints.ts';
 import type { Configuration } from './configuration.ts';
 
 /** The file of the data directory keeps this many lines, and twice as many for a while. */

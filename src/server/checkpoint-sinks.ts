@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { settledWithin } from '../platform/waiting.ts';
-import type { SignedCheckpoint } from '../vault/checkpoints.ts';
+import type { SignedCheckpoint } from '../vault/audit/checkpoints.ts';
 import type { CheckpointFile } from './checkpoint-files.ts';
 import { logFailure, type ServiceLog } from './log.ts';
 

@@ -4,7 +4,7 @@ import { chooseFrom, type Flags, type FlagValues, parsed, text, toggle, withDefa
 import { variableOf } from '../flags/variables.ts';
 import { DENIALS_PER_MINUTE } from '../ledger/token-buckets.ts';
 import { UsageError } from '../platform/errors.ts';
-import { DEFAULT_BUDGETS } from '../vault/agent-budgets.ts';
+import { DEFAULT_BUDGETS } from '../vault/agents/agent-budgets.ts';
 import {
   parseListen,
   parseMount,

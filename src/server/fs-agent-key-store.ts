@@ -6,13 +6,13 @@
 import { lstatSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Agent } from '../core/agent.ts';
 import { type AgentId, type AgentName, type PublicKey, parseAgentName, UUID } from '../core/names.ts';
 import { publicKeyOfPem } from '../crypto/signatures.ts';
 import { ruleBroken } from '../engine/errors.ts';
 import { StartupError } from '../platform/errors.ts';
 import { childPath } from '../platform/paths.ts';
 import { checkPrivateFile, ensurePrivateDir, lstatOrNull, syncDir, writeNewFile } from '../platform/private-files.ts';
+import type { Agent } from '../vault/agents/agent.ts';
 import type { AgentKey, AgentKeyStore } from '../vault/ports.ts';
 
 const PRIVATE_KEY = 'private_key.pem';

@@ -4,7 +4,7 @@ import { ERROR_STATUS } from '../api/errors.ts';
 import type { RequestLog } from '../http/request-measures.ts';
 import { errnoSuffix } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
-import { CheckpointConflictError } from '../vault/checkpoints.ts';
+import { CheckpointConflictError } from '../vault/audit/checkpoints.ts';
 import type { LogLevel } from './flag-table.ts';
 import { ReceiverError } from './webhook-client.ts';
 

@@ -1,8 +1,6 @@
 /** Opens the keys of a vault for a command that runs without the server, or next to one. */
 import { existsSync } from 'node:fs';
 import { parsePassphrase } from '../backup/keys.ts';
-import type { Secret } from '../core/credential.ts';
-import type { StoredKeys } from '../core/keyset.ts';
 import { exportAuditKeys } from '../crypto/chain.ts';
 import { passphraseSecret } from '../crypto/key-slots.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
@@ -13,6 +11,8 @@ import { PostgresStore } from '../store/postgres/store.ts';
 import { DatabaseLock } from '../store/sqlite/lock.ts';
 import { hasWriteAheadLog, readAtRest } from '../store/sqlite/log-file.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
+import type { Secret } from '../vault/credentials/credential.ts';
+import type { StoredKeys } from '../vault/keys/keyset.ts';
 import type { Configuration } from './configuration.ts';
 import { openUnattended, openWith } from './open-keys.ts';
 import { readRootKey } from './root-key.ts';

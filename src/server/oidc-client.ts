@@ -4,11 +4,11 @@
  */
 import type { CustomFetch, Configuration as ProviderConfiguration } from 'openid-client';
 import { safeFetch } from '../client/node-fetch.ts';
-import { Secret } from '../core/credential.ts';
-import type { IdentityClaims } from '../core/operator.ts';
 import { ApiError } from '../engine/errors.ts';
 import { StartupError } from '../platform/errors.ts';
 import { readSecretBytes } from '../platform/private-files.ts';
+import { Secret } from '../vault/credentials/credential.ts';
+import type { IdentityClaims } from '../vault/operators/operator.ts';
 import type { OidcClient, ProviderRequest } from '../vault/ports.ts';
 import { isLoopbackHost } from './hosts.ts';
 import type { OidcSettings } from './receiver-options.ts';

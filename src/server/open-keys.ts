@@ -1,5 +1,9 @@
 /** Opens the keys of a vault with a key slot, or creates those of a new vault. */
 
+import { slotPrivateKey, slotPublicKey } from '../crypto/key-slots.ts';
+import { VaultKeys } from '../crypto/keys.ts';
+import { newId, timingSafeEqualText } from '../crypto/primitives.ts';
+import { StartupError } from '../platform/errors.ts';
 import {
   type InitialKeys,
   isAttended,
@@ -8,11 +12,7 @@ import {
   type SlotKind,
   type SlotName,
   type StoredKeys,
-} from '../core/keyset.ts';
-import { slotPrivateKey, slotPublicKey } from '../crypto/key-slots.ts';
-import { VaultKeys } from '../crypto/keys.ts';
-import { newId, timingSafeEqualText } from '../crypto/primitives.ts';
-import { StartupError } from '../platform/errors.ts';
+} from '../vault/keys/keyset.ts';
 import type { SlotSecrets } from '../vault/ports.ts';
 import { type RootKeyFile, rootKeyMissing, wrongRootKey } from './root-key.ts';
 

@@ -4,7 +4,6 @@
  */
 import { chmodSync, constants, copyFileSync, lstatSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { StoredKeys } from '../core/keyset.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { errnoSuffix, StartupError } from '../platform/errors.ts';
 import { dataDirPaths } from '../platform/paths.ts';
@@ -18,6 +17,7 @@ import { hasWriteAheadLog, readAtRest } from '../store/sqlite/log-file.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import { isEmpty, readHighWaterTime, readRootKeyCheck, readStoredKeys } from '../store/vault-metadata.ts';
+import type { StoredKeys } from '../vault/keys/keyset.ts';
 import type { SlotSecrets } from '../vault/ports.ts';
 import { type CheckpointFile, checkpointFilesOf } from './checkpoint-files.ts';
 import type { Configuration } from './configuration.ts';

@@ -3,8 +3,6 @@
  * memory.
  */
 
-import { GENESIS_MAC } from '../core/audit.ts';
-import type { InitialKeys } from '../core/keyset.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { type Clock, DatabaseClock, MAX_TIME, startClock } from '../ledger/clock.ts';
 import { initialHead, readVaultState } from '../ledger/vault-state.ts';
@@ -20,6 +18,8 @@ import {
   readRootKeyCheck,
   readStoredKeys,
 } from '../store/vault-metadata.ts';
+import { GENESIS_MAC } from '../vault/audit/audit-entry.ts';
+import type { InitialKeys } from '../vault/keys/keyset.ts';
 import type { Configuration } from './configuration.ts';
 import { lockDataDir, markVault, openDataDir } from './data-dir.ts';
 import { FsAgentKeyStore } from './fs-agent-key-store.ts';

@@ -4,9 +4,7 @@
  */
 
 import { damaged } from '../backup/errors.ts';
-import type { Agent } from '../core/agent.ts';
 import type { Resource } from '../core/change.ts';
-import type { AssociatedData } from '../core/credential.ts';
 import type { AgentId } from '../core/names.ts';
 import { checkpointSigner, openCheckpoint } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
@@ -25,7 +23,9 @@ import {
 import type { Row } from '../store/statement.ts';
 import type { Table } from '../store/table.ts';
 import type { VaultMetadata } from '../store/transfer.ts';
-import { type ChainBreak, ChainVerifier, verifyHead } from '../vault/verification/chain-verifier.ts';
+import type { Agent } from '../vault/agents/agent.ts';
+import { type ChainBreak, ChainVerifier, verifyHead } from '../vault/audit/verification/chain-verifier.ts';
+import type { AssociatedData } from '../vault/credentials/credential.ts';
 
 /** Credentials whose values are decrypted: all of a small vault, about so many of a large one. */
 const SAMPLED_CREDENTIALS = 1000;

@@ -25,7 +25,7 @@ import type { Row } from '../store/statement.ts';
 import type { Column, Table } from '../store/table.ts';
 import type { TransferTarget, VaultMetadata } from '../store/transfer.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
-import { StateChecker } from '../vault/verification/state-checker.ts';
+import { StateChecker } from '../vault/audit/verification/state-checker.ts';
 import { lockDataDir, openDataDir } from './data-dir.ts';
 import { openOffline } from './offline-keys.ts';
 import { RestoreChecks } from './restore-checks.ts';

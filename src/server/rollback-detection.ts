@@ -2,7 +2,7 @@
  * Detects a log that was rolled back: one that lacks entries which the rollback marker, a checkpoint file or its own
  * entries show. The vault is then read-only until the operator accepts the rollback, which the log records.
  */
-import { KEYSET_SUBJECT } from '../core/state.ts';
+
 import { isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { CompactRange, isConsistent, type TreeHead } from '../crypto/tree.ts';
@@ -12,7 +12,8 @@ import type { Store } from '../store/port.ts';
 import { readNewestState } from '../store/recorded-states.ts';
 import type { Head } from '../store/store.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
-import { IncompleteTreeError, LogTree } from '../vault/log-tree.ts';
+import { IncompleteTreeError, LogTree } from '../vault/audit/log-tree.ts';
+import { KEYSET_SUBJECT } from '../vault/audit/recorded-state.ts';
 import type { CheckpointFile } from './checkpoint-files.ts';
 import type { MarkedEntry, RollbackMarker } from './rollback-marker.ts';
 

@@ -2,16 +2,17 @@
  * The vault as the server sees it: locked or open, and read-only if its log has lost entries. A locked vault has no
  * keys and no store; what a request reads of it is rejected with VAULT_LOCKED. Attempts to unlock it are limited.
  */
-import type { Secret } from '../core/credential.ts';
-import type { KeySlot } from '../core/keyset.ts';
+
 import type { Context } from '../core/operation.ts';
-import { lockVault } from '../core/operations/keys.ts';
-import { acceptRollback } from '../core/operations/lifecycle.ts';
 import { decodeStrictBase64 } from '../crypto/primitives.ts';
 import { combineShares, isShareOf, parseShare, type Share } from '../crypto/shares.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
 import { StartupError } from '../platform/errors.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
+import { acceptRollback } from '../vault/audit/lifecycle.ts';
+import type { Secret } from '../vault/credentials/credential.ts';
+import { lockVault } from '../vault/keys/key-operations.ts';
+import type { KeySlot } from '../vault/keys/keyset.ts';
 import type { Vault } from '../vault/vault.ts';
 import type { UnlockableSlot, Unlocking, VaultAccess } from '../vault/vault-access.ts';
 import type { GivenSecret, Locked } from './open-keys.ts';

@@ -1,6 +1,7 @@
 /** Lists approvals, newest first, and finds those that the service has to settle. */
-import { APPROVAL_STATUSES, type Approval, type ApprovalId, type ApprovalStatus } from '../core/approval.ts';
+
 import type { CredentialPath } from '../core/path.ts';
+import { APPROVAL_STATUSES, type Approval, type ApprovalId, type ApprovalStatus } from '../vault/approvals/approval.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { ApprovalQuery, CountStep, ListStep } from './queries.ts';
 import { APPROVALS } from './schema.ts';

@@ -1,5 +1,5 @@
 /** Reads the audit log, its head record, its tree and its checkpoints. */
-import { type AuditEntry, toEntry } from '../core/audit.ts';
+import { type AuditEntry, toEntry } from '../vault/audit/audit-entry.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { AuditFilter, CountStep, EntryRange, ListStep } from './queries.ts';
 import { AUDIT_ENTRIES, CHECKPOINTS, type StoredCheckpoint } from './schema.ts';

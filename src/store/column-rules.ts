@@ -2,8 +2,6 @@
  * The rules of the columns, built from the grammars of `core`, each of which exists once. Rules of JSON columns
  * describe what the store writes, which is not the form of requests.
  */
-import { parseDescription } from '../core/agent.ts';
-import { parseSlotName, SLOT_KINDS } from '../core/keyset.ts';
 import {
   ADMIN_ID,
   AGENT_NAME_PART,
@@ -11,15 +9,23 @@ import {
   parseActorName,
   parseAgentName,
   parseCredentialType,
+  parseDescription,
   parsePolicyName,
   UUID,
 } from '../core/names.ts';
-import { parseEmail, parseLabel, parsePasskeyId, parseSubject } from '../core/operator.ts';
 import { parsePath } from '../core/path.ts';
-import { originOf, type PlacementFields, parsePlacement, parseStoredTargets, type Target } from '../core/target.ts';
 import { ruleBroken } from '../engine/errors.ts';
+import { parseSlotName, SLOT_KINDS } from '../vault/keys/keyset.ts';
+import { parseEmail, parseLabel, parsePasskeyId, parseSubject } from '../vault/operators/operator.ts';
 import { APPROVAL_EXTENTS, MAX_APPROVAL_TIMEOUT_SECONDS, MAX_QUORUM } from '../vault/policies/approval-rule.ts';
 import { MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
+import {
+  originOf,
+  type PlacementFields,
+  parsePlacement,
+  parseStoredTargets,
+  type Target,
+} from '../vault/use/target.ts';
 import {
   anyText,
   base64,

@@ -1,7 +1,8 @@
 /** Lists and counts credentials by path, in steps that each read a bounded number of paths. */
-import type { CountedCredential } from '../core/credential.ts';
+
 import type { CredentialPath } from '../core/path.ts';
 import { rangeFrom } from '../core/pattern.ts';
+import type { CountedCredential } from '../vault/credentials/credential.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { CountStep, CredentialCursor, CredentialListQuery, ListStep } from './queries.ts';
 import { and, type Procedure, type Statement, scanUntilDeadline, sql } from './statement.ts';

@@ -1,5 +1,5 @@
 /** What the procedures that all stores share need from one of them. */
-import type { CountedCredential } from '../core/credential.ts';
+import type { CountedCredential } from '../vault/credentials/credential.ts';
 import { CREDENTIALS } from './schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
 

@@ -3,9 +3,10 @@
  * folded into the stored exposures. WHY not with each retrieval: that would write another row, at a random position.
  * INVARIANT: an exposure is the stored one plus the leases after `through_seq`, without those that have a token.
  */
-import { ENDED_LEASE_RETENTION_MS, type Exposure } from '../core/lease.ts';
+
 import type { ActorName } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
+import { ENDED_LEASE_RETENTION_MS, type Exposure } from '../vault/leases/lease.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { ListStep } from './queries.ts';
 import { EXPOSURES } from './schema.ts';

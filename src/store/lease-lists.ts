@@ -1,5 +1,5 @@
 /** Lists and counts leases, newest first, in steps that each read a bounded number of leases. */
-import { ENDED_LEASE_RETENTION_MS, type Lease, type LeaseStatus } from '../core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS, type Lease, type LeaseStatus } from '../vault/leases/lease.ts';
 import { type Dialect, type LeaseChunk, numberIn } from './dialect.ts';
 import type { CountStep, LeaseQuery, ListStep, RevokedLeases } from './queries.ts';
 import { LEASES } from './schema.ts';

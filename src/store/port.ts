@@ -2,11 +2,12 @@
  * The storage port; `test/contract` checks every store. A store keeps rows: it makes no decisions, decrypts no value
  * and knows no key.
  */
-import type { AuditEntry } from '../core/audit.ts';
+
 import type { ReadSet } from '../core/batch-state.ts';
-import type { InitialKeys } from '../core/keyset.ts';
 import type { Distribution } from '../core/measures.ts';
 import type { CredentialId } from '../core/names.ts';
+import type { AuditEntry } from '../vault/audit/audit-entry.ts';
+import type { InitialKeys } from '../vault/keys/keyset.ts';
 import type { Dialect } from './dialect.ts';
 import type { StoredCheckpoint } from './schema.ts';
 import type { Procedure } from './statement.ts';

@@ -1,9 +1,10 @@
 /** Queries on the lists and the log of a store, and the results of their steps. */
-import type { ApprovalStatus } from '../core/approval.ts';
-import type { BulkRevocation, LeaseStatus } from '../core/lease.ts';
+
 import type { ActorName, AgentId } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { PathRange } from '../core/pattern.ts';
+import type { ApprovalStatus } from '../vault/approvals/approval.ts';
+import type { BulkRevocation, LeaseStatus } from '../vault/leases/lease.ts';
 
 export interface AuditFilter {
   readonly agentName: string | null;

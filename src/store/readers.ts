@@ -6,8 +6,8 @@
 import { statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
-import type { StoredKeys } from '../core/keyset.ts';
 import { writeNewFile } from '../platform/private-files.ts';
+import type { StoredKeys } from '../vault/keys/keyset.ts';
 import { readEntries, readHead } from './audit-log.ts';
 import { StoreError } from './errors.ts';
 import { readMigrations } from './migrations.ts';

@@ -3,7 +3,7 @@
  * "State in the log".
  */
 import { HELD_RESOURCES } from '../core/change.ts';
-import { KEYSET_SUBJECT, REMOVED, type SubjectKind } from '../core/state.ts';
+import { KEYSET_SUBJECT, REMOVED, type SubjectKind } from '../vault/audit/recorded-state.ts';
 import type { ListStep } from './queries.ts';
 import { AGENTS, APPROVALS, CREDENTIALS, OPERATORS, POLICIES, SESSIONS, USAGES } from './schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
@@ -53,7 +53,9 @@ interface RecordedTable {
   readonly isRowOf: string;
 }
 
-/** Every kind of row that answers to the log. A new one needs a subject in src/core/state.ts and a line here. */
+/**
+ * The kinds of rows that must match the audit log. A new one needs a subject in src/vault/audit/recorded-state.ts too.
+ */
 const RECORDED_TABLES: Readonly<Record<SubjectKind, RecordedTable>> = {
   agent: recorded(AGENTS, 'id', "'agent:' || lower(name)", 'lower(name) = substr(e.subject, 7)'),
   operator: recorded(OPERATORS, 'id', 'lower(name)', 'lower(name) = e.subject'),

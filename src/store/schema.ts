@@ -4,19 +4,25 @@
  * only one store has.
  */
 
-import type { Agent, Session } from '../core/agent.ts';
-import { APPROVAL_STATUSES, type Approval, type ApprovalRequest, MAX_NONCE_LENGTH } from '../core/approval.ts';
-import { type AuditEntry, RESULTS, USE_ENDS } from '../core/audit.ts';
 import type { Resource, RowOf } from '../core/change.ts';
-import { type Credential, type CredentialVersion, MAX_VALUE_BYTES } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
-import type { SealedKeyset, WrappedKeySlot } from '../core/keyset.ts';
-import type { Exposure, Lease } from '../core/lease.ts';
 import type { ChallengeId, CredentialId } from '../core/names.ts';
-import { MAX_PASSKEYS, type Operator, ROLES } from '../core/operator.ts';
-import { MAX_TARGETS, type Usage } from '../core/target.ts';
+import type { Agent } from '../vault/agents/agent.ts';
+import {
+  APPROVAL_STATUSES,
+  type Approval,
+  type ApprovalRequest,
+  MAX_NONCE_LENGTH,
+} from '../vault/approvals/approval.ts';
+import { type AuditEntry, RESULTS, USE_ENDS } from '../vault/audit/audit-entry.ts';
+import { type Credential, type CredentialVersion, MAX_VALUE_BYTES } from '../vault/credentials/credential.ts';
+import type { SealedKeyset, WrappedKeySlot } from '../vault/keys/keyset.ts';
+import type { Exposure, Lease } from '../vault/leases/lease.ts';
+import { MAX_PASSKEYS, type Operator, ROLES } from '../vault/operators/operator.ts';
 import { APPROVED_ACTIONS, MAX_QUORUM } from '../vault/policies/approval-rule.ts';
 import { Policy } from '../vault/policies/policy.ts';
+import type { Session } from '../vault/sessions/session.ts';
+import { MAX_TARGETS, type Usage } from '../vault/use/target.ts';
 import * as is from './column-rules.ts';
 import type { Authenticated, StoredTreeNode } from './store.ts';
 import { bytes, json, list, MAX_HELD_ROWS, nullable, number, Table, text } from './table.ts';

@@ -1,7 +1,8 @@
 /** Walks through the sealed values, in steps of a bounded number of rows. */
-import type { AssociatedData, Sealed } from '../core/credential.ts';
+
 import type { CredentialId, CredentialType } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
+import type { AssociatedData, Sealed } from '../vault/credentials/credential.ts';
 import type { Dialect } from './dialect.ts';
 import type { ListStep } from './queries.ts';
 import { nextKey } from './recorded-states.ts';

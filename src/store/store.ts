@@ -1,17 +1,18 @@
 /** The data that crosses the storage port. */
-import type { Session } from '../core/agent.ts';
-import type { Approval } from '../core/approval.ts';
-import type { AuditEntry, HeadFields } from '../core/audit.ts';
+
 import type { VersionInfo } from '../core/batch-state.ts';
 import type { DirectChange, HeldResource, Remove, Resource, RowOf } from '../core/change.ts';
-import type { Credential, CredentialVersion, Sealed } from '../core/credential.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
-import type { SealedKeyset, WrappedKeySlot } from '../core/keyset.ts';
-import { ENDED_LEASE_RETENTION_MS, type Lease } from '../core/lease.ts';
 import type { ChallengeId, CredentialId } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
-import type { Usage } from '../core/target.ts';
+import type { Approval } from '../vault/approvals/approval.ts';
+import type { AuditEntry, HeadFields } from '../vault/audit/audit-entry.ts';
+import type { Credential, CredentialVersion, Sealed } from '../vault/credentials/credential.ts';
+import type { SealedKeyset, WrappedKeySlot } from '../vault/keys/keyset.ts';
+import { ENDED_LEASE_RETENTION_MS, type Lease } from '../vault/leases/lease.ts';
 import { MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
+import type { Session } from '../vault/sessions/session.ts';
+import type { Usage } from '../vault/use/target.ts';
 import type { PostgresAddress } from './postgres/address.ts';
 
 /** A row with the MAC that the vault computed; the store only keeps it. */

@@ -1,5 +1,5 @@
 /** The log as a stream reads it: over a separate connection, behind the head, in pages. */
-import type { AuditEntry } from '../core/audit.ts';
+import type { AuditEntry } from '../vault/audit/audit-entry.ts';
 import { numberIn } from './dialect.ts';
 import { type Procedure, sql } from './statement.ts';
 

@@ -1,11 +1,12 @@
 /** Reads the `vault` row, the control state, and what a start checks. */
-import type { Session } from '../core/agent.ts';
+
 import type { HeldResource, RowOf } from '../core/change.ts';
-import type { StoredKeys, VaultId } from '../core/keyset.ts';
-import type { Lease } from '../core/lease.ts';
 import type { AgentId, TokenHash } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
-import type { Usage } from '../core/target.ts';
+import type { StoredKeys, VaultId } from '../vault/keys/keyset.ts';
+import type { Lease } from '../vault/leases/lease.ts';
+import type { Session } from '../vault/sessions/session.ts';
+import type { Usage } from '../vault/use/target.ts';
 import { numberIn } from './dialect.ts';
 import { DATA_KEY_SEALS, KEY_SLOTS, KEYSET, LEASES, RESOURCE_TABLES, SESSIONS, TABLES, USAGES } from './schema.ts';
 import { type Procedure, raw, sql } from './statement.ts';

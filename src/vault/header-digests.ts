@@ -2,8 +2,9 @@
  * The cryptography of HTTP headers: Idempotency-Key, of which the store knows nothing but MACs, entity tags, and the
  * metrics token. SOURCE: RFC 9110, section 8.8.3; docs/monitoring.md, "Who may read them".
  */
-import type { Authentication } from '../core/agent.ts';
+
 import type { Idempotency, IdempotencyId, IdempotencyKey } from '../core/idempotency.ts';
+import type { Authentication } from '../core/identity.ts';
 import { ADMIN, type TokenHash } from '../core/names.ts';
 import { sha256Base64, timingSafeEqualText } from '../crypto/primitives.ts';
 import { fieldsMac } from '../crypto/row-mac.ts';

@@ -2,13 +2,14 @@
  * Lists: a whole list or log in steps, so that none delays other requests, or a page with its `meta`. A caller's scans
  * run one after the other, and end when the client disconnects.
  */
-import type { AuditEntry } from '../core/audit.ts';
+
 import type { Context } from '../core/operation.ts';
 import { fairnessKeyOf } from '../ledger/fair-queue.ts';
 import { NEVER_ABORTED, orAborted } from '../ledger/single-flight.ts';
 import { readEntries } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import type { CountStep, ListStep } from '../store/queries.ts';
+import type { AuditEntry } from './audit/audit-entry.ts';
 
 export interface PageRequest {
   readonly limit: number;

@@ -5,9 +5,10 @@
  * reply. A crash therefore leaves either a staged key, which the next startup commits or aborts, or a stray one, which
  * it removes.
  */
-import type { KeySlot, SlotKind, SlotParameters, VaultId } from '../core/keyset.ts';
+
 import type { AgentId, AgentName, PublicKey } from '../core/names.ts';
-import type { IdentityClaims } from '../core/operator.ts';
+import type { KeySlot, SlotKind, SlotParameters, VaultId } from './keys/keyset.ts';
+import type { IdentityClaims } from './operators/operator.ts';
 
 export interface AgentKey {
   readonly id: AgentId;

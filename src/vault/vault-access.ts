@@ -1,8 +1,8 @@
 /** The interface to a vault that opens and closes while the service runs. */
 
-import type { Secret } from '../core/credential.ts';
-import type { KeySlot } from '../core/keyset.ts';
 import type { Context } from '../core/operation.ts';
+import type { Secret } from './credentials/credential.ts';
+import type { KeySlot } from './keys/keyset.ts';
 
 /** A slot that a person can open, with what a command needs to compute its secret. */
 export type UnlockableSlot = Pick<KeySlot, 'name' | 'kind' | 'parameters'>;

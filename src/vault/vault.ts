@@ -1,7 +1,7 @@
 /** The vault: the parts that requests share, the authentication of a token, and the error for a failing store. */
 
-import { type Authentication, identifySession, type Session } from '../core/agent.ts';
 import { toApiError } from '../core/denials.ts';
+import { type Authentication, identifySession } from '../core/identity.ts';
 import type { TokenHash } from '../core/names.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { timingSafeEqualText } from '../crypto/primitives.ts';
@@ -12,19 +12,20 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { findSession } from '../ledger/sessions.ts';
 import { storeErrorOf } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
-import type { AgentBudgets } from './agent-budgets.ts';
-import type { ApprovalHolds } from './approval-holds.ts';
-import type { Advisories } from './attention.ts';
-import type { BreakGlass } from './break-glass.ts';
-import type { Checkpoints } from './checkpoints.ts';
-import type { LoginThrottle } from './login-throttle.ts';
+import type { AgentBudgets } from './agents/agent-budgets.ts';
+import type { RetryingAgentKeys } from './agents/retrying-agent-keys.ts';
+import type { ApprovalHolds } from './approvals/approval-holds.ts';
+import type { Checkpoints } from './audit/checkpoints.ts';
+import type { Verifier } from './audit/verification/verifier.ts';
+import type { Reencryption } from './keys/reencryption.ts';
+import type { BreakGlass } from './operators/break-glass.ts';
+import type { Advisories } from './overview/advisories.ts';
 import type { ScanTurns } from './paging.ts';
 import type { OidcClient, SlotSecrets } from './ports.ts';
-import type { Reencryption } from './reencryption.ts';
-import type { RetryingAgentKeys } from './retrying-agent-keys.ts';
-import type { Uses } from './uses.ts';
+import type { LoginThrottle } from './sessions/login-throttle.ts';
+import type { Session } from './sessions/session.ts';
+import type { Uses } from './use/uses.ts';
 import type { VaultAccess } from './vault-access.ts';
-import type { Verifier } from './verification/verifier.ts';
 
 export interface VaultNode {
   /** Host name and process id. */

@@ -4,13 +4,13 @@ import assert from 'node:assert/strict';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { Secret } from '../../src/core/credential.ts';
 import {
   newPassphraseParameters,
   passphraseSecret,
   slotPrivateKey,
   slotPublicKey,
 } from '../../src/crypto/key-slots.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { startTransit, TRANSIT_TOKEN } from '../kit/key-services.ts';
 import { startTestService } from '../kit/service.ts';

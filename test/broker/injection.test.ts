@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { buildRequest } from '../../src/broker/injection.ts';
 import type { HeaderPairs, Order } from '../../src/broker/protocol.ts';
 import { UpstreamError } from '../../src/broker/upstream-error.ts';
-import { SERVICES } from '../../src/core/catalogue/catalogue.ts';
+import { SERVICES } from '../../src/vault/catalogue/catalogue.ts';
 import { orderFor, PLAIN_VALUE } from './upstream.ts';
 
 const TARGET = { port: 443, caPem: 'ca' };

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { Maskings } from '../../src/broker/maskings.ts';
 import { Redactor } from '../../src/broker/redaction.ts';
 import { type TurnShare, Turns, UNLIMITED } from '../../src/broker/turns.ts';
-import { MAX_USED_VALUE_BYTES } from '../../src/core/credential.ts';
+import { MAX_USED_VALUE_BYTES } from '../../src/vault/credentials/credential.ts';
 import { orderFor } from './upstream.ts';
 
 /** The value of 4 KiB is compiled in about 33 pieces. */

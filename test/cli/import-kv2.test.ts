@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RemoteError } from '../../src/cli/errors.ts';
 import { Kv2, readKv2 } from '../../src/cli/import/kv2.ts';
-import { Secret } from '../../src/core/credential.ts';
 import { UsageError } from '../../src/platform/errors.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 import type { Scope } from '../kit/directory.ts';
 import { type Kv2Server, type Stored, startKv2Server } from './fake-kv2.ts';
 

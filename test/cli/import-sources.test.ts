@@ -7,9 +7,9 @@ import type { Draft, ImportSource } from '../../src/cli/import/item.ts';
 import { parseJson, readJsonFile } from '../../src/cli/import/json.ts';
 import { makePlan, type PlanOptions, toPath } from '../../src/cli/import/plan.ts';
 import { formatOf, readSource } from '../../src/cli/import/sources.ts';
-import { Secret } from '../../src/core/credential.ts';
 import { pathViolation } from '../../src/core/path.ts';
 import { UsageError } from '../../src/platform/errors.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 import { anyText, runs } from '../kit/property.ts';
 
 const read = (content: Uint8Array | string, name: string, readsAll = false): Promise<ImportSource> => {

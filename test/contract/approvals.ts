@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Approval, ApprovalId, ApprovalKey, ApprovalStatus } from '../../src/core/approval.ts';
 import type { ActorName, AgentId } from '../../src/core/names.ts';
 import {
   countApprovals,
@@ -17,6 +16,7 @@ import type { Store } from '../../src/store/port.ts';
 import { type ApprovalQuery, MAX_APPROVALS_OF_KEY, NEWEST_APPROVAL } from '../../src/store/queries.ts';
 import type { ResultOf } from '../../src/store/statement.ts';
 import { type Authenticated, ENDED_APPROVAL_RETENTION_MS, type StoredChange } from '../../src/store/store.ts';
+import type { Approval, ApprovalId, ApprovalKey, ApprovalStatus } from '../../src/vault/approvals/approval.ts';
 import { anApproval, anEntry, asPath, commit, find, storedPut, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 import { numbers, sweepAll } from './sweeping.ts';

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { SlotId, SlotName } from '../../src/core/keyset.ts';
 import { readSeals, readStoredKeys } from '../../src/store/vault-metadata.ts';
+import type { SlotId, SlotName } from '../../src/vault/keys/keyset.ts';
 import { headAt, KEY_CHECK, KEYS, SLOT, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 

@@ -1,8 +1,12 @@
-/** Contract: leases after revocations, compared with the rules of `src/core/lease.ts` over random histories. */
+/** Contract: leases after revocations, compared with the rules of `src/vault/leases/lease.ts` over random histories. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
+import type { Store } from '../../src/store/port.ts';
+import type { LeaseQuery } from '../../src/store/queries.ts';
+import type { StoredChange } from '../../src/store/store.ts';
 import {
   type BulkRevocation,
   ENDED_LEASE_RETENTION_MS,
@@ -12,11 +16,7 @@ import {
   type LeaseStatus,
   statusOf,
   applyRevocation as underMark,
-} from '../../src/core/lease.ts';
-import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
-import type { Store } from '../../src/store/port.ts';
-import type { LeaseQuery } from '../../src/store/queries.ts';
-import type { StoredChange } from '../../src/store/store.ts';
+} from '../../src/vault/leases/lease.ts';
 import { withScope } from '../kit/directory.ts';
 import { runs } from '../kit/property.ts';
 import { aLease, asPath, commit, find, leased, T0 } from './rows.ts';

@@ -1,15 +1,9 @@
 /** Rows for the contract of the store, and functions that write them. */
 
 import assert from 'node:assert/strict';
-import type { Agent, Session } from '../../src/core/agent.ts';
-import type { Approval, ApprovalId, ApprovalKey } from '../../src/core/approval.ts';
-import type { AuditEntry } from '../../src/core/audit.ts';
 import type { ReadSet } from '../../src/core/batch-state.ts';
 import type { Resource, RowOf } from '../../src/core/change.ts';
-import type { Credential, CredentialVersion } from '../../src/core/credential.ts';
 import type { IdempotencyId, IdempotencyRecord } from '../../src/core/idempotency.ts';
-import type { InitialKeys, SlotId, SlotName, VaultId } from '../../src/core/keyset.ts';
-import type { Lease } from '../../src/core/lease.ts';
 import type {
   ActorName,
   AgentId,
@@ -23,12 +17,19 @@ import type {
   PublicKey,
   TokenHash,
 } from '../../src/core/names.ts';
-import type { Operator } from '../../src/core/operator.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { readHead } from '../../src/store/audit-log.ts';
 import type { Store } from '../../src/store/port.ts';
 import type { Authenticated, Head, LoadedFromStore, StoredChange, StoredPut, WriteSet } from '../../src/store/store.ts';
+import type { Agent } from '../../src/vault/agents/agent.ts';
+import type { Approval, ApprovalId, ApprovalKey } from '../../src/vault/approvals/approval.ts';
+import type { AuditEntry } from '../../src/vault/audit/audit-entry.ts';
+import type { Credential, CredentialVersion } from '../../src/vault/credentials/credential.ts';
+import type { InitialKeys, SlotId, SlotName, VaultId } from '../../src/vault/keys/keyset.ts';
+import type { Lease } from '../../src/vault/leases/lease.ts';
+import type { Operator } from '../../src/vault/operators/operator.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
+import type { Session } from '../../src/vault/sessions/session.ts';
 
 export const T0 = Date.UTC(2026, 0, 31);
 export const KEY_CHECK = Buffer.alloc(32, 7).toString('base64');

@@ -1,8 +1,6 @@
 /** Reads a store's lists to their end, step by step. */
 
 import assert from 'node:assert/strict';
-import type { Credential } from '../../src/core/credential.ts';
-import type { Lease } from '../../src/core/lease.ts';
 import * as log from '../../src/store/audit-log.ts';
 import * as credentials from '../../src/store/credential-lists.ts';
 import * as leases from '../../src/store/lease-lists.ts';
@@ -19,6 +17,8 @@ import {
   NEWEST_LEASE,
   type RevokedLeases,
 } from '../../src/store/queries.ts';
+import type { Credential } from '../../src/vault/credentials/credential.ts';
+import type { Lease } from '../../src/vault/leases/lease.ts';
 
 const ALL = Number.MAX_SAFE_INTEGER;
 /** Many times what the lists of these tests need: one that does not come to an end fails, and does not hang. */

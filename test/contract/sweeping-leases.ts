@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { isWithinRetention, type Lease } from '../../src/core/lease.ts';
+import { isWithinRetention, type Lease } from '../../src/vault/leases/lease.ts';
 import { runs } from '../kit/property.ts';
 import { aLease, commit, leased, T0 } from './rows.ts';
 import type { Subject } from './store.ts';

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ENDED_LEASE_RETENTION_MS, isWithinRetention, type Lease } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
 import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import type { Store } from '../../src/store/port.ts';
 import { isDeregistered, readHeldRows, readHighWaterTime } from '../../src/store/vault-metadata.ts';
+import { ENDED_LEASE_RETENTION_MS, isWithinRetention, type Lease } from '../../src/vault/leases/lease.ts';
 import { MAX_TTL_SECONDS } from '../../src/vault/policies/policy.ts';
 import {
   aCredential,

@@ -6,17 +6,16 @@ import { test } from 'node:test';
 import { importsOf, readSources, resolveImport, type Source, toSource } from './source.ts';
 
 /**
- * The pure layers: the engine knows no resource; core and the folders of resources import each other until each
- * resource has its folder.
+ * The pure layers: the engine knows no subject. The folder of a subject in src/vault contains files of two layers: a
+ * file that is pure, and imports pure files only, belongs to core; any other belongs to vault.
  */
-const PURE = ['engine', 'core', 'vault/policies'] as const;
+const PURE = ['engine', 'core'] as const;
 
 /** A directory of src or a package without a row here is rejected. */
 const LAYERS = {
   mayImport: {
     engine: [],
-    core: PURE,
-    'vault/policies': PURE,
+    core: ['engine'],
     platform: [],
     flags: [...PURE, 'platform'],
     crypto: [...PURE],
@@ -107,8 +106,36 @@ const LAYERS = {
 } as const satisfies Record<string, Record<string, readonly string[]>>;
 
 const rowsOf = (table: Record<string, readonly string[]>) => new Map(Object.entries(table));
-const layerOf = (name: string): string | undefined =>
-  name.startsWith('console/src/') ? 'console' : /^src\/(vault\/policies|[^/]+)\/./.exec(name)?.[1];
+const IMPURE =
+  /\b(?:Date\.now|new Date\(\)|Math\.random|process\.|globalThis|performance\.|console\.|fetch\(|set(?:Timeout|Interval|Immediate)|async\s|await\s)/;
+
+const sources = readSources(['src', 'console/src'], ['.ts', '.tsx', '.mjs']);
+
+/** The files of subjects that are pure, with all that they import. */
+const pureFiles = new Set<string>();
+
+function layerOf(name: string): string | undefined {
+  if (pureFiles.has(name)) return 'core';
+  return name.startsWith('console/src/') ? 'console' : /^src\/([^/]+)\/./.exec(name)?.[1];
+}
+
+/** Begins with every file that could be pure, and removes those that import another one. */
+function findPureFiles(): void {
+  const ofSubjects = sources.filter(({ name, code }) => /^src\/vault\/[^/]+\//.test(name) && !IMPURE.test(code));
+  for (const { name } of ofSubjects) pureFiles.add(name);
+  const isPure = (source: Source): boolean =>
+    importsOf(source).every(
+      ({ specifier = '' }) =>
+        specifier.startsWith('.') && [...PURE].some((layer) => layer === layerOf(resolveImport(source, specifier))),
+    );
+  for (let removed = true; removed; ) {
+    const impure = ofSubjects.filter((source) => pureFiles.has(source.name) && !isPure(source));
+    for (const { name } of impure) pureFiles.delete(name);
+    removed = impure.length > 0;
+  }
+}
+findPureFiles();
+
 const isWithin = (name: string, part: string): boolean => name === part || /^[/.]/.test(name.slice(part.length));
 
 function packageRow(specifier: string): readonly string[] | undefined {
@@ -121,10 +148,9 @@ function packageRow(specifier: string): readonly string[] | undefined {
 
 function isAllowedFile(layer: string, target: string): boolean {
   const rows = rowsOf(LAYERS.mayImport).get(layer) ?? [];
-  return [layer, ...rows].some((row) => {
-    const part = row === 'console' ? 'console/src' : row.startsWith('scripts/') ? row : `src/${row}`;
-    return target.startsWith(part) && isWithin(target, part);
-  });
+  return [layer, ...rows].some((row) =>
+    row.startsWith('scripts/') ? target.startsWith(row) && isWithin(target, row) : row === layerOf(target),
+  );
 }
 
 /** Every import of the file that the table does not allow, in words. */
@@ -139,8 +165,6 @@ function breaches(source: Source): string[] {
     return isAllowed ? [] : [`${source.name} imports ${specifier}`];
   });
 }
-
-const sources = readSources(['src', 'console/src'], ['.ts', '.tsx', '.mjs']);
 
 test('src contains files, and each of them belongs to a layer of the table', () => {
   assert.notEqual(sources.length, 0, 'src holds no file');
@@ -171,19 +195,17 @@ test('the client loads, also in a browser, only the pure layers and itself: no s
   load('src/client/leasehold.ts');
   assert.equal(loaded.size > 10, true);
   assert.deepEqual(
-    [...loaded].filter((name) => !/^src\/(?:client|engine|core|vault\/policies)\//.test(name)),
+    [...loaded].filter((name) => !['client', ...PURE].includes(layerOf(name) ?? '')),
     [],
   );
 });
 
 test('the pure layers and masking use no clock, no randomness and no environment, and await nothing', () => {
-  const impure =
-    /\b(?:Date\.now|new Date\(\)|Math\.random|process\.|globalThis|performance\.|console\.|fetch\(|set(?:Timeout|Interval|Immediate)|async\s|await\s)/;
   const seen = toSource('src/core/a.ts', 'const at = Date.now(); // Math.random');
-  assert.match(seen.code, impure);
+  assert.match(seen.code, IMPURE);
   const pure = sources.filter(({ name }) => [...PURE, 'masking'].some((layer) => layer === layerOf(name)));
   assert.deepEqual(
-    pure.flatMap(({ name, code }) => code.match(impure)?.map((word) => `${name}: ${word}`) ?? []),
+    pure.flatMap(({ name, code }) => code.match(IMPURE)?.map((word) => `${name}: ${word}`) ?? []),
     [],
   );
 });

@@ -10,7 +10,7 @@ import {
   EVENT_TYPES,
   RARE_FIELDS,
   USE_FIELDS,
-} from '../../src/core/audit.ts';
+} from '../../src/vault/audit/audit-entry.ts';
 import { anyText, runs } from '../kit/property.ts';
 
 const FIELDS = [

@@ -2,12 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type BaseUrlRequest, baseUrlOf, parseBaseUrl, resolveRequest, useFieldsOf } from '../../src/core/base-url.ts';
 import { toldOf } from '../../src/core/denials.ts';
 import { parsePath } from '../../src/core/path.ts';
-import { type Method, parseTargets, type TargetFields } from '../../src/core/target.ts';
-import type { UrlPath } from '../../src/core/upstream-url.ts';
 import { ApiError } from '../../src/engine/errors.ts';
+import {
+  type BaseUrlRequest,
+  baseUrlOf,
+  parseBaseUrl,
+  resolveRequest,
+  useFieldsOf,
+} from '../../src/vault/use/base-url.ts';
+import { type Method, parseTargets, type TargetFields } from '../../src/vault/use/target.ts';
+import type { UrlPath } from '../../src/vault/use/upstream-url.ts';
 
 const requestTo = (path: string, targetNumber: number | null = null, method = 'GET'): BaseUrlRequest => ({
   method: method as Method,

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import type { Approval } from '../../src/core/approval.ts';
 import { DENIAL_CLASSES } from '../../src/core/denial-kinds.ts';
 import {
   DENIAL_CODES,
@@ -18,6 +17,7 @@ import {
 } from '../../src/core/denials.ts';
 import { type PolicyName, parseAgentName, parseOperatorName } from '../../src/core/names.ts';
 import { parsePath } from '../../src/core/path.ts';
+import type { Approval } from '../../src/vault/approvals/approval.ts';
 
 const path = parsePath('prod/key');
 const approval = {

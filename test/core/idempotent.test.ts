@@ -2,11 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Session } from '../../src/core/agent.ts';
 import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
 import { putRow, removeRow } from '../../src/core/change.ts';
 import { ControlState } from '../../src/core/control.ts';
-import { type Credential, Secret } from '../../src/core/credential.ts';
 import { resultFields, toApiError } from '../../src/core/denials.ts';
 import {
   IDEMPOTENCY_TTL_MS,
@@ -18,10 +16,12 @@ import {
 } from '../../src/core/idempotency.ts';
 import type { AgentId, AgentName, CredentialId, EntryId, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
-import { store } from '../../src/core/operations/credentials.ts';
-import { retrieve } from '../../src/core/operations/retrieve.ts';
 import { parsePath } from '../../src/core/path.ts';
+import { type Credential, Secret } from '../../src/vault/credentials/credential.ts';
+import { store } from '../../src/vault/credentials/credential-operations.ts';
+import { retrieve } from '../../src/vault/credentials/retrieve.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
+import type { Session } from '../../src/vault/sessions/session.ts';
 import { agentOf } from './approvals/world.ts';
 import { refusal } from './refusals.ts';
 

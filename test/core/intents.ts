@@ -1,7 +1,8 @@
 /** An operation that takes effect elsewhere: its intent, and its result. */
-import type { EntryDraft } from '../../src/core/audit.ts';
+
 import type { EntryId } from '../../src/core/names.ts';
 import { type Context, type Operation, operation, succeeded } from '../../src/core/operation.ts';
+import type { EntryDraft } from '../../src/vault/audit/audit-entry.ts';
 
 const spec = (requestId: string) => {
   const context: Context = { authentication: { kind: 'admin' }, requestId, remoteAddr: null };

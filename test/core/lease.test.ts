@@ -1,6 +1,8 @@
 // Leases: their end, bulk revocations and renewals. SOURCE: docs/decisions.md, "Leases".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { AgentId, AgentName, CredentialId, LeaseId } from '../../src/core/names.ts';
+import { parsePath } from '../../src/core/path.ts';
 import {
   appliesTo,
   applyRevocation,
@@ -8,9 +10,7 @@ import {
   isWithinRetention,
   type Lease,
   statusOf,
-} from '../../src/core/lease.ts';
-import type { AgentId, AgentName, CredentialId, LeaseId } from '../../src/core/names.ts';
-import { parsePath } from '../../src/core/path.ts';
+} from '../../src/vault/leases/lease.ts';
 import type { Command } from './history/commands.ts';
 import { World } from './history/world.ts';
 

@@ -4,19 +4,25 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { BatchState } from '../../src/core/batch-state.ts';
-import { Secret } from '../../src/core/credential.ts';
 import { errorOf, messageOf } from '../../src/core/denials.ts';
-import type { AgentId, ChallengeId, EntryId, PublicKey, TokenHash } from '../../src/core/names.ts';
-import { parseAgentName } from '../../src/core/names.ts';
-import { retrieve } from '../../src/core/operations/retrieve.ts';
+import {
+  type AgentId,
+  type ChallengeId,
+  type EntryId,
+  type PublicKey,
+  parseAgentName,
+  type TokenHash,
+} from '../../src/core/names.ts';
+import { parsePath } from '../../src/core/path.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
+import { retrieve } from '../../src/vault/credentials/retrieve.ts';
+import { parseTtl } from '../../src/vault/policies/policy.ts';
 import {
   CHALLENGE_LIFE_MS,
   type LoginRequest,
   openSession,
   SESSION_LIFE_MS,
-} from '../../src/core/operations/sessions.ts';
-import { parsePath } from '../../src/core/path.ts';
-import { parseTtl } from '../../src/vault/policies/policy.ts';
+} from '../../src/vault/sessions/session-operations.ts';
 import { decided } from '../kit/decided.ts';
 import { runs } from '../kit/property.ts';
 import type { Command } from './history/commands.ts';

@@ -10,14 +10,14 @@ import {
   SERVICES,
   serviceTargets,
   type UsageFields,
-} from '../../src/core/catalogue/catalogue.ts';
+} from '../../src/vault/catalogue/catalogue.ts';
 import {
   defineService,
   keyShape,
   mintingEndpoints,
   type ServiceDefinition,
-} from '../../src/core/catalogue/definition.ts';
-import { mintsSecret } from '../../src/core/catalogue/minting.ts';
+} from '../../src/vault/catalogue/definition.ts';
+import { mintsSecret } from '../../src/vault/catalogue/minting.ts';
 import {
   findTarget,
   type PlacementFields,
@@ -25,8 +25,8 @@ import {
   parsePlacement,
   parseTargets,
   type TargetFields,
-} from '../../src/core/target.ts';
-import { parseUrl } from '../../src/core/upstream-url.ts';
+} from '../../src/vault/use/target.ts';
+import { parseUrl } from '../../src/vault/use/upstream-url.ts';
 import { refusal } from './refusals.ts';
 import { MINTING, ORDINARY } from './service-requests.ts';
 

@@ -11,8 +11,8 @@ import {
   parsePlacement,
   parseTargets,
   type TargetFields,
-} from '../../src/core/target.ts';
-import { parseUrl } from '../../src/core/upstream-url.ts';
+} from '../../src/vault/use/target.ts';
+import { parseUrl } from '../../src/vault/use/upstream-url.ts';
 import { refusal } from './refusals.ts';
 
 const request = (method: string, url: string) => ({ method: parseMethod(method), url: parseUrl(url) });

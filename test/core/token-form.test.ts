@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findTokens, hasToken, isUseToken, wholeTokens } from '../../src/core/token-form.ts';
+import { findTokens, hasToken, isUseToken, wholeTokens } from '../../src/vault/use/token-form.ts';
 
 const RANDOM = 'aB3-_'.padEnd(43, 'x');
 const USE = `lhu_${RANDOM}`;

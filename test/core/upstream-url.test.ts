@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseUrl } from '../../src/core/upstream-url.ts';
+import { parseUrl } from '../../src/vault/use/upstream-url.ts';
 import { refusal } from './refusals.ts';
 
 const accepted: readonly (readonly [string, object])[] = [

@@ -1,8 +1,8 @@
 // The grammars of a use's purpose and headers. SOURCE: docs/api.md, "Brokered use".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseHeaders, parsePurpose } from '../../src/core/upstream-url.ts';
 import { ApiError } from '../../src/engine/errors.ts';
+import { parseHeaders, parsePurpose } from '../../src/vault/use/upstream-url.ts';
 
 function rejects(field: string, act: () => unknown): void {
   assert.throws(act, (error: unknown) => {

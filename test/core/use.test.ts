@@ -2,26 +2,26 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Authentication } from '../../src/core/agent.ts';
 import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
 import { removeRow } from '../../src/core/change.ts';
 import { ControlState } from '../../src/core/control.ts';
-import { type Credential, Secret } from '../../src/core/credential.ts';
 import { resultFields, toApiError } from '../../src/core/denials.ts';
-import type { Lease } from '../../src/core/lease.ts';
+import type { Authentication } from '../../src/core/identity.ts';
 import type { AgentId, AgentName, CredentialId, CredentialType, EntryId, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation, Outcome } from '../../src/core/operation.ts';
-import type { Undecided } from '../../src/core/operations/approval-requests.ts';
-import { remove } from '../../src/core/operations/credentials.ts';
-import { retrieve } from '../../src/core/operations/retrieve.ts';
-import { checkUse, endUse } from '../../src/core/operations/running-uses.ts';
-import { deleteTargets, putTargets } from '../../src/core/operations/targets.ts';
-import { type StartedUse, startUse } from '../../src/core/operations/use.ts';
-import { issueUseLease } from '../../src/core/operations/use-leases.ts';
 import { parsePath } from '../../src/core/path.ts';
-import { parseMethod, parseTargets } from '../../src/core/target.ts';
-import { parseUrl } from '../../src/core/upstream-url.ts';
+import type { Undecided } from '../../src/vault/approvals/approval-requests.ts';
+import { type Credential, Secret } from '../../src/vault/credentials/credential.ts';
+import { remove } from '../../src/vault/credentials/credential-operations.ts';
+import { retrieve } from '../../src/vault/credentials/retrieve.ts';
+import type { Lease } from '../../src/vault/leases/lease.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
+import { checkUse, endUse } from '../../src/vault/use/running-uses.ts';
+import { type StartedUse, startUse } from '../../src/vault/use/start-use.ts';
+import { parseMethod, parseTargets } from '../../src/vault/use/target.ts';
+import { deleteTargets, putTargets } from '../../src/vault/use/target-operations.ts';
+import { parseUrl } from '../../src/vault/use/upstream-url.ts';
+import { issueUseLease } from '../../src/vault/use/use-lease-operations.ts';
 import { decided } from '../kit/decided.ts';
 import { agentOf } from './approvals/world.ts';
 

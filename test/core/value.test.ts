@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { format, inspect } from 'node:util';
 import fc from 'fast-check';
-import { parseDescription } from '../../src/core/agent.ts';
-import { type Credential, isKept, parseValue, Secret } from '../../src/core/credential.ts';
+import { parseDescription } from '../../src/core/names.ts';
+import { type Credential, isKept, parseValue, Secret } from '../../src/vault/credentials/credential.ts';
 import { anyText, runs } from '../kit/property.ts';
 import { refusal } from './refusals.ts';
 

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Approval } from '../../src/core/approval.ts';
 import { fieldsMac } from '../../src/crypto/row-mac.ts';
 import { decryptApprovalRequest, encryptApprovalRequest } from '../../src/crypto/sealing.ts';
 import { isAuthentic, withMac } from '../../src/ledger/authenticated-rows.ts';
+import type { Approval } from '../../src/vault/approvals/approval.ts';
 import { flipped, keysFrom, keysOf, readVectors } from './vectors.ts';
 
 const vectors = readVectors<{

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GENESIS_MAC } from '../../src/core/audit.ts';
 import { entryMac, handOver } from '../../src/crypto/chain.ts';
+import { GENESIS_MAC } from '../../src/vault/audit/audit-entry.ts';
 import { headOf } from '../kit/head.ts';
 import { runVerifierOnMany, toExport } from './python-verifier.ts';
 import { keysFrom } from './vectors.ts';

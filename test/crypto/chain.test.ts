@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type AuditEntry, canonicalEntry, canonicalHead, GENESIS_MAC } from '../../src/core/audit.ts';
 import {
   auditKeyAt,
   entryMac,
@@ -12,6 +11,7 @@ import {
   isHeadAuthentic,
   isHeadInForce,
 } from '../../src/crypto/chain.ts';
+import { type AuditEntry, canonicalEntry, canonicalHead, GENESIS_MAC } from '../../src/vault/audit/audit-entry.ts';
 import { headOf } from '../kit/head.ts';
 import { wellFormedText } from '../kit/property.ts';
 import {

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { AuditEntry } from '../../src/core/audit.ts';
 import { exportAuditKeys } from '../../src/crypto/chain.ts';
+import type { AuditEntry } from '../../src/vault/audit/audit-entry.ts';
 import { runs } from '../kit/property.ts';
 import {
   AUDIT,

@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { headWords } from '../../src/core/audit.ts';
 import type { Head } from '../../src/store/store.ts';
+import { headWords } from '../../src/vault/audit/audit-entry.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 
 const SCRIPT = join(import.meta.dirname, '../../scripts/verify_audit.py');

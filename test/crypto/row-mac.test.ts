@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Agent, Session } from '../../src/core/agent.ts';
-import type { Credential } from '../../src/core/credential.ts';
 import type { IdempotencyRecord } from '../../src/core/idempotency.ts';
-import type { Operator } from '../../src/core/operator.ts';
-import type { Usage } from '../../src/core/target.ts';
 import { isAuthentic as isRowAuthentic, withMac } from '../../src/ledger/authenticated-rows.ts';
+import type { Agent } from '../../src/vault/agents/agent.ts';
+import type { Credential } from '../../src/vault/credentials/credential.ts';
+import type { Operator } from '../../src/vault/operators/operator.ts';
 import type { Policy } from '../../src/vault/policies/policy.ts';
+import type { Session } from '../../src/vault/sessions/session.ts';
+import type { Usage } from '../../src/vault/use/target.ts';
 import { keysFrom, keysOf, readVectors } from './vectors.ts';
 
 type RowVector = { readonly mac: string } & (

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type AssociatedData, Secret } from '../../src/core/credential.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { decrypt, seal } from '../../src/crypto/sealing.ts';
+import { type AssociatedData, Secret } from '../../src/vault/credentials/credential.ts';
 import { wellFormedText } from '../kit/property.ts';
 import { flipped, keysFrom, keysOf, readVectors } from './vectors.ts';
 

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Secret } from '../../src/core/credential.ts';
 import { newPassphraseParameters, PASSPHRASE_COST, passphraseSecret } from '../../src/crypto/key-slots.ts';
 import { combineShares, newShares, parseShare } from '../../src/crypto/shares.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 
 const parsed = (text: Secret | undefined) => parseShare(text?.reveal() ?? '') ?? assert.fail('not a share');
 

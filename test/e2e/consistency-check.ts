@@ -5,7 +5,7 @@ import { createPublicKey } from 'node:crypto';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { AuditEntry } from '../../src/core/audit.ts';
+import type { AuditEntry } from '../../src/vault/audit/audit-entry.ts';
 import { createClient } from '../kit/client.ts';
 import type { Call, Journal } from './client-journal.ts';
 import { policyBody, READERS, type Target } from './fixture.ts';

@@ -3,17 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
-import type { Approval } from '../../src/core/approval.ts';
-import {
-  type AuditEntry,
-  canonicalEntry,
-  canonicalHead,
-  GENESIS_MAC,
-  headWords,
-  USE_FIELDS,
-} from '../../src/core/audit.ts';
 import type { Resource } from '../../src/core/change.ts';
-import type { AssociatedData } from '../../src/core/credential.ts';
 import { parseIdempotencyKey } from '../../src/core/idempotency.ts';
 import type { ChallengeId } from '../../src/core/names.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
@@ -23,6 +13,16 @@ import { decodeChallengeId, deriveNonce, hashToken } from '../../src/crypto/toke
 import { CompactRange, encodeHash } from '../../src/crypto/tree.ts';
 import { APPROVALS } from '../../src/store/schema.ts';
 import type { Head } from '../../src/store/store.ts';
+import type { Approval } from '../../src/vault/approvals/approval.ts';
+import {
+  type AuditEntry,
+  canonicalEntry,
+  canonicalHead,
+  GENESIS_MAC,
+  headWords,
+  USE_FIELDS,
+} from '../../src/vault/audit/audit-entry.ts';
+import type { AssociatedData } from '../../src/vault/credentials/credential.ts';
 import { ROOT } from '../conventions/source.ts';
 import { CHECKPOINTS } from '../crypto/checkpoint-vectors.ts';
 import { keysOf, readVectors } from '../crypto/vectors.ts';

@@ -4,7 +4,7 @@
  * policies at that entry of the log.
  */
 import assert from 'node:assert/strict';
-import type { AuditEntry } from '../../src/core/audit.ts';
+import type { AuditEntry } from '../../src/vault/audit/audit-entry.ts';
 import type { Call } from './client-journal.ts';
 import { principalOf, ttlMs } from './fixture.ts';
 

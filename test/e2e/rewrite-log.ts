@@ -5,13 +5,13 @@
 
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
-import { type AuditEntry, type EntryWithoutMac, GENESIS_MAC } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { CompactRange, type TreeNode } from '../../src/crypto/tree.ts';
 import { toStoredNodes } from '../../src/ledger/vault-state.ts';
 import { dataDirPaths } from '../../src/platform/paths.ts';
 import { RollbackMarker } from '../../src/server/rollback-marker.ts';
 import { readEntries, readHead } from '../../src/store/audit-log.ts';
+import { type AuditEntry, type EntryWithoutMac, GENESIS_MAC } from '../../src/vault/audit/audit-entry.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { openStore } from '../kit/stores.ts';
 import { vaultKeysOf } from '../kit/vault-keys.ts';

@@ -1,9 +1,9 @@
 /** Every single-bit flip of every column of a log, checked by the service's verifier from the flipped entry on. */
 import assert from 'node:assert/strict';
 import type { KeyObject } from 'node:crypto';
-import type { AuditEntry } from '../../src/core/audit.ts';
 import { CHAIN_START, type ChainPoint } from '../../src/crypto/chain.ts';
-import { ChainVerifier } from '../../src/vault/verification/chain-verifier.ts';
+import type { AuditEntry } from '../../src/vault/audit/audit-entry.ts';
+import { ChainVerifier } from '../../src/vault/audit/verification/chain-verifier.ts';
 
 /**
  * Flips each bit of each column of the entries whose index `isChosen`. Returns the number of flips. WHY from the

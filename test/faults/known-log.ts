@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { join } from 'node:path';
-import type { AuditEntry } from '../../src/core/audit.ts';
+import type { AuditEntry } from '../../src/vault/audit/audit-entry.ts';
 import { Dice } from '../kit/dice.ts';
 import { type Scope, temporaryDirectory, withScope } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';

@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto';
-import { GENESIS_MAC } from '../../src/core/audit.ts';
 import { headMac } from '../../src/crypto/chain.ts';
 import { CompactRange } from '../../src/crypto/tree.ts';
 import type { Head } from '../../src/store/store.ts';
+import { GENESIS_MAC } from '../../src/vault/audit/audit-entry.ts';
 
 /** The head record of a log whose entries have the MACs, as a holder of the audit key can write it. */
 export function headOf(auditKey: KeyObject, macs: readonly string[], epoch = 0): Head {

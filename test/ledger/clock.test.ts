@@ -4,13 +4,13 @@ import assert from 'node:assert/strict';
 import { sign } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { statusOf } from '../../src/core/lease.ts';
-import { readLease, renewLease } from '../../src/core/operations/leases.ts';
 import { startClock, type TimeSource } from '../../src/ledger/clock.ts';
-import { retrieveCredential } from '../../src/vault/credentials.ts';
+import { retrieveCredential } from '../../src/vault/credentials/credentials.ts';
+import { statusOf } from '../../src/vault/leases/lease.ts';
+import { readLease, renewLease } from '../../src/vault/leases/lease-operations.ts';
 import { createPolicy } from '../../src/vault/policies/endpoints.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
-import { issueChallenge, login } from '../../src/vault/sessions.ts';
+import { issueChallenge, login } from '../../src/vault/sessions/login.ts';
 import { as, enrol, logIn, newAgentKey, toName } from '../vault/agents-fixture.ts';
 import { admin, get, openVault, outcomeOf, put, readLog, toPath, verify } from '../vault/fixture.ts';
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Requester } from '../../src/core/agent.ts';
+import type { Requester } from '../../src/core/identity.ts';
 import type { AgentName, TokenHash } from '../../src/core/names.ts';
 import { FairQueue, fairnessKeyOf, type QueuedOperation } from '../../src/ledger/fair-queue.ts';
 import { SILENT } from '../vault/fixture.ts';

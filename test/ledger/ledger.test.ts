@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Operation } from '../../src/core/operation.ts';
-import { remove } from '../../src/core/operations/credentials.ts';
-import { serviceEvent } from '../../src/core/operations/lifecycle.ts';
 import { ApiError } from '../../src/engine/errors.ts';
 import type { StoreTransaction, WriteSet } from '../../src/store/store.ts';
+import { serviceEvent } from '../../src/vault/audit/lifecycle.ts';
+import { remove } from '../../src/vault/credentials/credential-operations.ts';
 import {
   admin,
   get,

@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SUBJECT } from '../../src/core/state.ts';
 import { VaultKeys } from '../../src/crypto/keys.ts';
 import { withMac } from '../../src/ledger/authenticated-rows.ts';
 import { readControl } from '../../src/ledger/read-control.ts';
 import { readControlStates } from '../../src/store/recorded-states.ts';
 import type { Procedure } from '../../src/store/statement.ts';
+import { SUBJECT } from '../../src/vault/audit/recorded-state.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
 
 const KEYS = VaultKeys.create(0, new Uint8Array(32).fill(2));

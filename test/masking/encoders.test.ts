@@ -7,8 +7,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { HELD_BYTES } from '../../src/broker/redaction.ts';
-import { Secret } from '../../src/core/credential.ts';
 import { createMasking } from '../../src/masking/masking.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 
 interface Vectors {
   readonly values: Readonly<Record<string, string>>;

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Secret } from '../../src/core/credential.ts';
 import { createMasking, type Masking } from '../../src/masking/masking.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 import { runs } from '../kit/property.ts';
 import { maskText } from './mask-text.ts';
 

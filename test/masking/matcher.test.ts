@@ -5,9 +5,9 @@ import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Secret } from '../../src/core/credential.ts';
 import { createMasking, type Masking } from '../../src/masking/masking.ts';
 import { MAX_FULLY_MASKED_BYTES } from '../../src/masking/plain-forms.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 import { runs } from '../kit/property.ts';
 import { scaled } from '../kit/scale.ts';
 

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Secret } from '../../src/core/credential.ts';
 import { createMasking } from '../../src/masking/masking.ts';
 import { secretParts } from '../../src/masking/secret-parts.ts';
 import { findSecrets } from '../../src/masking/secret-patterns.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 import { assertGrowth } from '../kit/growth.ts';
 import { scaled } from '../kit/scale.ts';
 import { maskText } from './mask-text.ts';

@@ -4,8 +4,6 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { ApprovalId } from '../../src/core/approval.ts';
-import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import {
@@ -23,6 +21,8 @@ import { POSTGRES_DIALECT } from '../../src/store/postgres/dialect.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { type ApprovalQuery, FIRST_CREDENTIAL, NEWEST_APPROVAL, NEWEST_LEASE } from '../../src/store/queries.ts';
 import { isDeregistered, readSession } from '../../src/store/vault-metadata.ts';
+import type { ApprovalId } from '../../src/vault/approvals/approval.ts';
+import { ENDED_LEASE_RETENTION_MS } from '../../src/vault/leases/lease.ts';
 import { asChallenge, asPath, headAt, KEY_CHECK, KEYS, T0 } from '../contract/rows.ts';
 import { newDatabase } from '../kit/database.ts';
 import { querySql } from '../kit/postmaster.ts';

@@ -1,11 +1,11 @@
 /** Verification in threads of a log whose connections are lost during reads. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { GENESIS_MAC } from '../../src/core/audit.ts';
 import { entryMac } from '../../src/crypto/chain.ts';
 import { parseAddress } from '../../src/store/postgres/address.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
-import { verifyInParallel } from '../../src/vault/verification/pool.ts';
+import { GENESIS_MAC } from '../../src/vault/audit/audit-entry.ts';
+import { verifyInParallel } from '../../src/vault/audit/verification/pool.ts';
 import { anEntry, KEYS } from '../contract/rows.ts';
 import { keysFrom } from '../crypto/vectors.ts';
 import { newDatabase } from '../kit/database.ts';

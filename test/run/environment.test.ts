@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { Secret } from '../../src/core/credential.ts';
 import { inheritEnvironment, proxyExceptions } from '../../src/run/environment.ts';
 import { makePrivateFiles } from '../../src/run/value-files.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { assertGrowth } from '../kit/growth.ts';
 

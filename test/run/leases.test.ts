@@ -5,7 +5,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseholdError } from '../../src/client/errors.ts';
-import { Secret } from '../../src/core/credential.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import {
   acquireLeases,
@@ -14,6 +13,7 @@ import {
   type LeaseClient,
   releaseLeases,
 } from '../../src/run/leases.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 
 const want = (name: string, path: string, version: number | null = null): EnvBinding => ({
   name,

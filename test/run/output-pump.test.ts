@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { type TestContext, test } from 'node:test';
-import { Secret } from '../../src/core/credential.ts';
 import { createMasking } from '../../src/masking/masking.ts';
 import { MaskingStream, pumpOutput } from '../../src/run/output-pump.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 
 /** Output that continues, as of a background process. */
 function endlessOutput(t: TestContext): PassThrough {

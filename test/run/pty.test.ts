@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spawn } from '@lydell/node-pty';
-import { Secret } from '../../src/core/credential.ts';
 import { createMasking } from '../../src/masking/masking.ts';
 import { MaskingStream } from '../../src/run/output-pump.ts';
 import { PtyOutput } from '../../src/run/pty.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 
 const BLOCKED_MS = 250;
 const clock = new Int32Array(new SharedArrayBuffer(4));

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Secret } from '../../src/core/credential.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { fillTemplates, parseTemplate } from '../../src/run/templates.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 
 const fill = (text: string, values: Readonly<Record<string, string>>): string | undefined => {
   const parsed = parseTemplate('A', text, 'here');

@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { LeaseholdError } from '../../src/client/errors.ts';
-import { SERVICES } from '../../src/core/catalogue/catalogue.ts';
-import { sdkEnvironment, tokenPrefix } from '../../src/core/catalogue/sdk-environment.ts';
-import { Secret } from '../../src/core/credential.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { parseBindings } from '../../src/run/env-bindings.ts';
 import { run } from '../../src/run/run.ts';
 import { parseUses, type UseBinding } from '../../src/run/use-bindings.ts';
 import { keepRenewed, type UseLeaseClient, useVariables } from '../../src/run/use-leases.ts';
+import { SERVICES } from '../../src/vault/catalogue/catalogue.ts';
+import { sdkEnvironment, tokenPrefix } from '../../src/vault/catalogue/sdk-environment.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { until } from '../kit/log-receivers.ts';
 

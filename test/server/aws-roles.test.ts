@@ -8,8 +8,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import type { VaultId } from '../../src/core/keyset.ts';
 import { awsKmsSlots } from '../../src/server/slots/aws-kms.ts';
+import type { VaultId } from '../../src/vault/keys/keyset.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import {
   AWS_CREDENTIALS,

@@ -16,12 +16,12 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import type { Agent } from '../../src/core/agent.ts';
 import type { AgentId, AgentName } from '../../src/core/names.ts';
 import { generateAgentKeys } from '../../src/crypto/signatures.ts';
 import { StartupError } from '../../src/platform/errors.ts';
 import { childPath } from '../../src/platform/paths.ts';
 import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
+import type { Agent } from '../../src/vault/agents/agent.ts';
 import { readAgentKey, verifyAs } from '../kit/client.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';

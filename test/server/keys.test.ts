@@ -18,7 +18,6 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Secret } from '../../src/core/credential.ts';
 import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
 import { StartupError } from '../../src/platform/errors.ts';
 import { readGivenToken } from '../../src/server/announcement.ts';
@@ -27,6 +26,7 @@ import { readSecretFile } from '../../src/server/offline-keys.ts';
 import { readRootKey } from '../../src/server/root-key.ts';
 import { startupBanner } from '../../src/server/startup-banner.ts';
 import { readTrimmed } from '../../src/server/webhook-client.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 import { ROOT } from '../conventions/source.ts';
 import { dumpDatabase, executeSql } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';

@@ -5,7 +5,6 @@ import { randomBytes } from 'node:crypto';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { Secret } from '../../src/core/credential.ts';
 import {
   newPassphraseParameters,
   passphraseSecret,
@@ -13,6 +12,7 @@ import {
   slotPublicKey,
 } from '../../src/crypto/key-slots.ts';
 import { formatShare, newShares, parseShare } from '../../src/crypto/shares.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { countOpen } from '../kit/open-files.ts';

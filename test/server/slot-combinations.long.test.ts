@@ -5,7 +5,6 @@ import assert from 'node:assert/strict';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { Secret } from '../../src/core/credential.ts';
 import {
   newPassphraseParameters,
   passphraseSecret,
@@ -13,6 +12,7 @@ import {
   slotPublicKey,
 } from '../../src/crypto/key-slots.ts';
 import { newShares } from '../../src/crypto/shares.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
 import type { TestResponse } from '../kit/client.ts';
 import { temporaryDirectory, withScope } from '../kit/directory.ts';
 import { startTransit, TRANSIT_TOKEN } from '../kit/key-services.ts';

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { USE_FIELDS } from '../../src/core/audit.ts';
+import { USE_FIELDS } from '../../src/vault/audit/audit-entry.ts';
 import { selectRows } from '../kit/direct-db.ts';
 import { assertHeaders, assertInvalid, assertKeys, dataOf } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';

@@ -7,7 +7,6 @@ import { sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import type { Role } from '../../src/core/operator.ts';
 import {
   eventOf,
   lackOfPermission,
@@ -17,6 +16,7 @@ import {
 } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/table.ts';
+import type { Role } from '../../src/vault/operators/operator.ts';
 import { startUpstream } from '../broker/upstream.ts';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';
 import { askToRetrieve, demandApproval } from '../kit/held.ts';

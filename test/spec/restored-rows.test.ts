@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { scanState } from '../../src/vault/verification/state-scan.ts';
+import { scanState } from '../../src/vault/audit/verification/state-scan.ts';
 import { sweepAll } from '../contract/sweeping.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { scaled } from '../kit/scale.ts';

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, test } from 'node:test';
-import { type AuditEntry, USE_FIELDS } from '../../src/core/audit.ts';
-import { Verifier } from '../../src/vault/verification/verifier.ts';
+import { type AuditEntry, USE_FIELDS } from '../../src/vault/audit/audit-entry.ts';
+import { Verifier } from '../../src/vault/audit/verification/verifier.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import type { Scope } from '../kit/directory.ts';
 import { assertRejected, dataOf } from '../kit/responses.ts';

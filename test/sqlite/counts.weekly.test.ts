@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readCredentialMetadata } from '../../src/vault/credentials.ts';
+import { readCredentialMetadata } from '../../src/vault/credentials/credentials.ts';
 import { selectRows } from '../kit/direct-db.ts';
 import { admin, get, type OpenedVault, openVault, put, toPath } from '../vault/fixture.ts';
 

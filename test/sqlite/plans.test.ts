@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { APPROVAL_STATUSES, type ApprovalId } from '../../src/core/approval.ts';
 import type { ActorName, AgentId } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import {
@@ -25,6 +24,7 @@ import { Statements } from '../../src/store/sqlite/statements.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import { Sweeper } from '../../src/store/sqlite/sweeper.ts';
 import type { Procedure } from '../../src/store/statement.ts';
+import { APPROVAL_STATUSES, type ApprovalId } from '../../src/vault/approvals/approval.ts';
 import { aLease, commit, headAt, KEY_CHECK, KEYS, leased, T0 } from '../contract/rows.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
+import { ENDED_LEASE_RETENTION_MS } from '../../src/vault/leases/lease.ts';
 import {
   aLease,
   aSession,

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readLeaseSigns } from '../../src/store/attention.ts';
-import { Advisories } from '../../src/vault/attention.ts';
+import { Advisories } from '../../src/vault/overview/advisories.ts';
 import { CONNECTED, inFrontOfReads, openVault, settle } from './fixture.ts';
 
 test('callers share a search, it ends when all have left, and one of many steps is not repeated at once', async (t) => {

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { Secret } from '../../src/core/credential.ts';
 import { ApiError } from '../../src/engine/errors.ts';
-import type { BudgetLimits } from '../../src/vault/agent-budgets.ts';
-import { storeCredential } from '../../src/vault/credentials.ts';
+import type { BudgetLimits } from '../../src/vault/agents/agent-budgets.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
+import { storeCredential } from '../../src/vault/credentials/credentials.ts';
 import { createPolicy } from '../../src/vault/policies/endpoints.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
 import { as, enrol, logIn, newAgentKey } from './agents-fixture.ts';

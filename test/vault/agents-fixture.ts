@@ -1,12 +1,12 @@
 /** Agents with their own keys, registered and logged in without HTTP. */
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import type { Agent } from '../../src/core/agent.ts';
 import type { AgentName, PublicKey } from '../../src/core/names.ts';
 import type { Context } from '../../src/core/operation.ts';
 import { parsePublicKey } from '../../src/crypto/signatures.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
-import { registerAgent } from '../../src/vault/agents.ts';
-import { issueChallenge, login } from '../../src/vault/sessions.ts';
+import type { Agent } from '../../src/vault/agents/agent.ts';
+import { registerAgent } from '../../src/vault/agents/registration.ts';
+import { issueChallenge, login } from '../../src/vault/sessions/login.ts';
 import { authenticate, type Vault } from '../../src/vault/vault.ts';
 import { admin } from './fixture.ts';
 

@@ -2,15 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { serviceEvent } from '../../src/core/operations/lifecycle.ts';
 import { checkpointSigner, openCheckpoint, signCheckpoint } from '../../src/crypto/checkpoint.ts';
 import { CompactRange, decodeHash, isConsistent } from '../../src/crypto/tree.ts';
 import { readVaultState } from '../../src/ledger/vault-state.ts';
 import { readHead, readNewestCheckpoint } from '../../src/store/audit-log.ts';
-import { CheckpointConflictError, Checkpoints } from '../../src/vault/checkpoints.ts';
-import { newSigningKey, rotateKey } from '../../src/vault/keys.ts';
-import { LogTree } from '../../src/vault/log-tree.ts';
-import { proveConsistency, proveEntry, readCheckpoint } from '../../src/vault/receipts.ts';
+import { CheckpointConflictError, Checkpoints } from '../../src/vault/audit/checkpoints.ts';
+import { serviceEvent } from '../../src/vault/audit/lifecycle.ts';
+import { LogTree } from '../../src/vault/audit/log-tree.ts';
+import { proveConsistency, proveEntry, readCheckpoint } from '../../src/vault/audit/receipts.ts';
+import { newSigningKey, rotateKey } from '../../src/vault/keys/keys.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { openReceipt } from '../kit/receipts.ts';
 import { admin, inFrontOfReads, type OpenedVault, openVault, outcomeOf, put, readLog } from './fixture.ts';

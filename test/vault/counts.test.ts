@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { remove } from '../../src/core/operations/credentials.ts';
-import { listCredentials, readCredentialMetadata } from '../../src/vault/credentials.ts';
+import { remove } from '../../src/vault/credentials/credential-operations.ts';
+import { listCredentials, readCredentialMetadata } from '../../src/vault/credentials/credentials.ts';
 import { admin, CONNECTED, get, type OpenedVault, openVault, outcomeOf, put, toPath } from './fixture.ts';
 
 async function listed(vault: OpenedVault): Promise<Record<string, number>> {

@@ -3,24 +3,24 @@
  * and paths, so that several are played at the same time.
  */
 
-import type { Agent } from '../../src/core/agent.ts';
 import type { AgentId, AgentName, PublicKey, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
-import { deregisterAgent, registerAgent } from '../../src/core/operations/agents.ts';
-import { remove } from '../../src/core/operations/credentials.ts';
-import { renewLease, revokeLease, revokeLeases } from '../../src/core/operations/leases.ts';
-import { serviceEvent } from '../../src/core/operations/lifecycle.ts';
-import { endUse } from '../../src/core/operations/running-uses.ts';
-import { putTargets } from '../../src/core/operations/targets.ts';
-import { startUse } from '../../src/core/operations/use.ts';
-import { issueUseLease } from '../../src/core/operations/use-leases.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
-import { parseMethod, parseTargets } from '../../src/core/target.ts';
-import { parseUrl } from '../../src/core/upstream-url.ts';
 import { newId } from '../../src/crypto/primitives.ts';
-import { retrieveCredential } from '../../src/vault/credentials.ts';
-import { type PanicResult, panic } from '../../src/vault/panic.ts';
+import type { Agent } from '../../src/vault/agents/agent.ts';
+import { deregisterAgent, registerAgent } from '../../src/vault/agents/agent-operations.ts';
+import { serviceEvent } from '../../src/vault/audit/lifecycle.ts';
+import { remove } from '../../src/vault/credentials/credential-operations.ts';
+import { retrieveCredential } from '../../src/vault/credentials/credentials.ts';
+import { type PanicResult, panic } from '../../src/vault/exposure/panic.ts';
+import { renewLease, revokeLease, revokeLeases } from '../../src/vault/leases/lease-operations.ts';
 import type { TtlSeconds } from '../../src/vault/policies/policy.ts';
+import { endUse } from '../../src/vault/use/running-uses.ts';
+import { startUse } from '../../src/vault/use/start-use.ts';
+import { parseMethod, parseTargets } from '../../src/vault/use/target.ts';
+import { putTargets } from '../../src/vault/use/target-operations.ts';
+import { parseUrl } from '../../src/vault/use/upstream-url.ts';
+import { issueUseLease } from '../../src/vault/use/use-lease-operations.ts';
 import { decided } from '../kit/decided.ts';
 import { type ActFilter, type Expected, ExposureModel, type HeldLease, rejected, type Step } from './exposure-model.ts';
 import { admin, CONNECTED, type OpenedVault, put, toPath } from './fixture.ts';

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { readExposures } from '../../src/vault/exposure.ts';
-import { panic } from '../../src/vault/panic.ts';
+import { readExposures } from '../../src/vault/exposure/exposure.ts';
+import { panic } from '../../src/vault/exposure/panic.ts';
 import { createPolicy } from '../../src/vault/policies/endpoints.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
 import { type Scope, withScope } from '../kit/directory.ts';

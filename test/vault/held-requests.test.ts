@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
-import type { StartedUse } from '../../src/core/operations/use.ts';
-import { parseMethod } from '../../src/core/target.ts';
-import { parseUrl } from '../../src/core/upstream-url.ts';
-import type { ApprovalHolds } from '../../src/vault/approval-holds.ts';
-import { type UseCall, UseDecisions } from '../../src/vault/held-requests.ts';
+import type { ApprovalHolds } from '../../src/vault/approvals/approval-holds.ts';
+import { type UseCall, UseDecisions } from '../../src/vault/approvals/held-requests.ts';
+import type { StartedUse } from '../../src/vault/use/start-use.ts';
+import { parseMethod } from '../../src/vault/use/target.ts';
+import { parseUrl } from '../../src/vault/use/upstream-url.ts';
 import { unchecked } from './agents-fixture.ts';
 import { toPath } from './fixture.ts';
 

@@ -2,16 +2,20 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Secret } from '../../src/core/credential.ts';
 import type { CredentialType, PolicyName } from '../../src/core/names.ts';
-import { remove } from '../../src/core/operations/credentials.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
 import { listCredentials } from '../../src/store/credential-lists.ts';
 import { countLeases } from '../../src/store/lease-lists.ts';
 import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/queries.ts';
-import { readCredentialMetadata, retrieveCredential, storeCredential } from '../../src/vault/credentials.ts';
-import { revokeLeases } from '../../src/vault/leases.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
+import { remove } from '../../src/vault/credentials/credential-operations.ts';
+import {
+  readCredentialMetadata,
+  retrieveCredential,
+  storeCredential,
+} from '../../src/vault/credentials/credentials.ts';
+import { revokeLeases } from '../../src/vault/leases/leases.ts';
 import { createPolicy, readPolicy } from '../../src/vault/policies/endpoints.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
 import { executeSql } from '../kit/direct-db.ts';

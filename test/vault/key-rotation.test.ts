@@ -3,13 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Secret } from '../../src/core/credential.ts';
-import { rotateAuditKey, rotateDataKey, rotateRootKey } from '../../src/core/operations/keys.ts';
 import { exportAuditKeys, importAuditKeys } from '../../src/crypto/chain.ts';
 import { newKey } from '../../src/crypto/keyset.ts';
 import { FIRST_SEALED, listOldSeals, type SealedCursor } from '../../src/store/sealed-values.ts';
 import type { ResultOf } from '../../src/store/statement.ts';
 import { readSeals } from '../../src/store/vault-metadata.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
+import { rotateAuditKey, rotateDataKey, rotateRootKey } from '../../src/vault/keys/key-operations.ts';
 import { executeSql } from '../kit/direct-db.ts';
 import { scaled } from '../kit/scale.ts';
 import {

@@ -1,10 +1,10 @@
 /** A large vault, written directly to the store, and the time for which requests block the event loop. */
 import type { TestContext } from 'node:test';
-import { ENDED_LEASE_RETENTION_MS } from '../../src/core/lease.ts';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
-import { SUBJECT } from '../../src/core/state.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import { withMac } from '../../src/ledger/authenticated-rows.ts';
+import { SUBJECT } from '../../src/vault/audit/recorded-state.ts';
+import { ENDED_LEASE_RETENTION_MS } from '../../src/vault/leases/lease.ts';
 import { ENTRY_COLUMNS, executeSql, LEASE_COLUMNS } from '../kit/direct-db.ts';
 import { STORE } from '../kit/stores.ts';
 import { type OpenedVault, openVault, toPath } from './fixture.ts';

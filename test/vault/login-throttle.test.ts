@@ -3,17 +3,17 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Origin } from '../../src/core/operations/sign-in.ts';
 import { encodeHandoff, encodeState } from '../../src/crypto/sign-in-codes.ts';
 import { encodeChallengeId, hashToken } from '../../src/crypto/tokens.ts';
 import { ApiError } from '../../src/engine/errors.ts';
 import type { Clock } from '../../src/ledger/clock.ts';
 import { StoreError } from '../../src/store/errors.ts';
-import { LoginThrottle, type Settle } from '../../src/vault/login-throttle.ts';
-import { requestAssertion, signInWithPasskey } from '../../src/vault/passkeys.ts';
+import { requestAssertion, signInWithPasskey } from '../../src/vault/operators/passkeys.ts';
 import type { OidcClient } from '../../src/vault/ports.ts';
-import { issueChallenge } from '../../src/vault/sessions.ts';
-import { redeemHandoff, signInWithIdentity } from '../../src/vault/sign-in.ts';
+import { issueChallenge } from '../../src/vault/sessions/login.ts';
+import { LoginThrottle, type Settle } from '../../src/vault/sessions/login-throttle.ts';
+import { redeemHandoff, signInWithIdentity } from '../../src/vault/sessions/sign-in.ts';
+import type { Origin } from '../../src/vault/sessions/sign-in-operations.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { Authenticator } from '../kit/authenticator.ts';
 import { enrol, logIn, newAgentKey, toName } from './agents-fixture.ts';

@@ -4,11 +4,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LeaseStatus } from '../../src/core/lease.ts';
 import type { ActorName, CredentialType } from '../../src/core/names.ts';
-import { listEntries } from '../../src/vault/audit.ts';
-import { listCredentials } from '../../src/vault/credentials.ts';
-import { type LeaseFilter, listLeases, revokeLeases } from '../../src/vault/leases.ts';
+import { listEntries } from '../../src/vault/audit/audit.ts';
+import { listCredentials } from '../../src/vault/credentials/credentials.ts';
+import type { LeaseStatus } from '../../src/vault/leases/lease.ts';
+import { type LeaseFilter, listLeases, revokeLeases } from '../../src/vault/leases/leases.ts';
 import type { Listing, PageRequest } from '../../src/vault/paging.ts';
 import { sweepAll } from '../contract/sweeping.ts';
 import { executeSql } from '../kit/direct-db.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type AgentName, parseAgentName } from '../../src/core/names.ts';
 import { type CredentialPath, parsePath } from '../../src/core/path.ts';
-import { decideCells } from '../../src/vault/matrix.ts';
+import { decideCells } from '../../src/vault/overview/matrix.ts';
 import { decide, explain } from '../../src/vault/policies/decision.ts';
 import { ACTIONS, Policy } from '../../src/vault/policies/policy.ts';
 import { PolicyIndex } from '../../src/vault/policies/policy-index.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { PolicyName } from '../../src/core/names.ts';
 import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
-import { deregisterAgent, registerAgent } from '../../src/vault/agents.ts';
+import { deregisterAgent, registerAgent } from '../../src/vault/agents/registration.ts';
 import { createPolicy } from '../../src/vault/policies/endpoints.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
 import type { Vault } from '../../src/vault/vault.ts';

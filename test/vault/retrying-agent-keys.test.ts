@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { FsAgentKeyStore } from '../../src/server/fs-agent-key-store.ts';
-import { deregisterAgent, registerAgent } from '../../src/vault/agents.ts';
+import { deregisterAgent, registerAgent } from '../../src/vault/agents/registration.ts';
 import type { AgentKeyStore } from '../../src/vault/ports.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { temporaryDirectory } from '../kit/directory.ts';

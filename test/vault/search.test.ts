@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { searchCredentials } from '../../src/store/credential-lists.ts';
 import type { Statement } from '../../src/store/statement.ts';
-import { search } from '../../src/vault/search.ts';
+import { search } from '../../src/vault/overview/search.ts';
 import { admin, CONNECTED, inFrontOfReads, openVault, put, toPath } from './fixture.ts';
 
 test('equal names and those that begin with the text come first, also if others have used up the limit', async (t) => {

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Secret } from '../../src/core/credential.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
-import { storeCredential } from '../../src/vault/credentials.ts';
-import { readTree } from '../../src/vault/tree.ts';
+import { Secret } from '../../src/vault/credentials/credential.ts';
+import { storeCredential } from '../../src/vault/credentials/credentials.ts';
+import { readTree } from '../../src/vault/overview/credential-tree.ts';
 import { admin, CONNECTED, openVault } from './fixture.ts';
 
 const LARGE = 700;

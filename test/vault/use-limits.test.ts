@@ -8,7 +8,7 @@ import { parsePath } from '../../src/core/path.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import { createPolicy } from '../../src/vault/policies/endpoints.ts';
 import { Policy, type PolicyInput } from '../../src/vault/policies/policy.ts';
-import { UseLimits } from '../../src/vault/use-limits.ts';
+import { UseLimits } from '../../src/vault/use/use-limits.ts';
 import { openVault, readLog, withCommit } from './fixture.ts';
 
 const PATH = parsePath('a/key');

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readEntries } from '../../src/store/audit-log.ts';
-import { authorizeVerification, readProgress } from '../../src/vault/audit.ts';
-import { THREADS_THRESHOLD } from '../../src/vault/verification/verifier.ts';
+import { authorizeVerification, readProgress } from '../../src/vault/audit/audit.ts';
+import { THREADS_THRESHOLD } from '../../src/vault/audit/verification/verifier.ts';
 import type { Scope } from '../kit/directory.ts';
 import { admin, inFrontOfReads, openVault, put, settle, verify } from './fixture.ts';
 import { lengthenLog } from './verification-log.ts';

@@ -1,15 +1,15 @@
 /** A long log: written through the store, tampered with, and verified by a sequential scan. */
 
 import assert from 'node:assert/strict';
-import type { AuditEntry } from '../../src/core/audit.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import { CompactRange, type TreeNode } from '../../src/crypto/tree.ts';
 import { readVaultState, toStoredNodes } from '../../src/ledger/vault-state.ts';
 import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import type { Store } from '../../src/store/port.ts';
-import { ChainVerifier } from '../../src/vault/verification/chain-verifier.ts';
-import { THREADS_THRESHOLD, type VerificationResult } from '../../src/vault/verification/verifier.ts';
+import type { AuditEntry } from '../../src/vault/audit/audit-entry.ts';
+import { ChainVerifier } from '../../src/vault/audit/verification/chain-verifier.ts';
+import { THREADS_THRESHOLD, type VerificationResult } from '../../src/vault/audit/verification/verifier.ts';
 import { openDirectDb } from '../kit/direct-db.ts';
 import { type Scope, withScope } from '../kit/directory.ts';
 import { type OpenedVault, openVault, put, verify } from './fixture.ts';

@@ -2,10 +2,10 @@
 import { constants, copyFileSync, existsSync, renameSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseAgentName } from '../../core/names.ts';
-import { MAX_GRACE_SECONDS } from '../../core/operations/agents.ts';
 import { parseDuration, parsed, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { ownCommand, ownCommandFile, quoteWord } from '../../platform/shell-command.ts';
+import { MAX_GRACE_SECONDS } from '../../vault/agents/agent-operations.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation, REQUESTS_IN_FLIGHT } from '../command.ts';
 import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';

@@ -1,9 +1,9 @@
 /** The `approve` commands: operators answer what agents may do only with an approval. */
 import { isReadable } from '../../client/approval-groups.ts';
 import type { Approval } from '../../client/types.ts';
-import { APPROVAL_STATUSES } from '../../core/approval.ts';
 import { choice, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { APPROVAL_STATUSES } from '../../vault/approvals/approval.ts';
 import { approvalCard, promptFor } from '../approvals/card.ts';
 import { describeAnswer, type GivenAnswer, sendAnswer } from '../approvals/watch.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';

@@ -1,8 +1,8 @@
 /** `leasehold import`: the command, and what it reads. */
 import { basename, resolve } from 'node:path';
-import { Secret } from '../../core/credential.ts';
 import { choice, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { Secret } from '../../vault/credentials/credential.ts';
 import { CONFIRMATION_FLAGS, defineCommand, type Invocation } from '../command.ts';
 import type { EnvFile } from '../import/env-rewrite.ts';
 import { type ImportSource, SOURCE_FORMATS, type SourceFormat } from '../import/item.ts';

@@ -1,9 +1,10 @@
 /** The commands `key slot …` and `key rotate`. */
-import { parseSlotName, SLOT_KINDS, type SlotKind } from '../../core/keyset.ts';
+
 import { newPassphraseParameters, slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
 import { newShares } from '../../crypto/shares.ts';
 import { choice, text, toggle, wholeNumber } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { parseSlotName, SLOT_KINDS, type SlotKind } from '../../vault/keys/keyset.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import { describeSlots, slotSecretOf } from '../passphrase.ts';
 import { confirmDestructive } from '../prompt.ts';

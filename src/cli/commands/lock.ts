@@ -1,10 +1,10 @@
 /** The commands `lock` and `unlock`. */
 import { isLoopback } from '../../client/address.ts';
-import { Secret } from '../../core/credential.ts';
 import { parseRootKey } from '../../crypto/keys.ts';
 import { parseShare } from '../../crypto/shares.ts';
 import { text } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { Secret } from '../../vault/credentials/credential.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import { describeSlots, readSecretFile, slotSecretOf } from '../passphrase.ts';
 import { askHidden, confirmDestructive } from '../prompt.ts';

@@ -1,9 +1,9 @@
 /** The commands `login`, `logout` and `whoami`. */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
-import { Secret } from '../../core/credential.ts';
 import { parsePrincipalName } from '../../core/names.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { Secret } from '../../vault/credentials/credential.ts';
 import { principalOf } from '../../vault/policies/policy.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { connect } from '../connect.ts';

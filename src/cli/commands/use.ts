@@ -2,14 +2,14 @@
 import { LeaseholdError } from '../../client/errors.ts';
 import type { UseRequest, UseResponse } from '../../client/types.ts';
 import { decodeBody, encodeBody } from '../../client/use.ts';
-import { parseUseRequest } from '../../core/base-url.ts';
 import { parsePath } from '../../core/path.ts';
-import { parseMethod } from '../../core/target.ts';
 import { API_ERROR_CODES } from '../../engine/errors.ts';
 import { list, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { http } from '../../platform/node-http.ts';
 import { quoteWord } from '../../platform/shell-command.ts';
+import { parseUseRequest } from '../../vault/use/base-url.ts';
+import { parseMethod } from '../../vault/use/target.ts';
 import { defineCommand, type Invocation, TTL } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';

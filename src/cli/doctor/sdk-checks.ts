@@ -7,9 +7,9 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { connect, rootCertificates } from 'node:tls';
 import { isLoopback } from '../../client/address.ts';
-import { SERVICES } from '../../core/catalogue/catalogue.ts';
-import type { ServiceDefinition } from '../../core/catalogue/definition.ts';
 import { pathViolation } from '../../core/path.ts';
+import { SERVICES } from '../../vault/catalogue/catalogue.ts';
+import type { ServiceDefinition } from '../../vault/catalogue/definition.ts';
 import type { Invocation } from '../command.ts';
 import type { Terminal } from '../terminal.ts';
 

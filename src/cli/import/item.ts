@@ -1,5 +1,5 @@
 /** What is read from an import source: drafts of credentials, and the values that were skipped, with the reason. */
-import { Secret } from '../../core/credential.ts';
+import { Secret } from '../../vault/credentials/credential.ts';
 
 export const SOURCE_FORMATS = ['env', 'json', 'csv', 'bitwarden'] as const;
 export type SourceFormat = (typeof SOURCE_FORMATS)[number];

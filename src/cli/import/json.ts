@@ -2,8 +2,9 @@
  * JSON as credentials, for JSON files and the secrets of Vault, and strict parsing for every JSON source: duplicate
  * keys are rejected, numbers keep their digits, and errors never quote the content. SOURCE: RFC 8259, section 4.
  */
-import { Secret } from '../../core/credential.ts';
+
 import { UsageError } from '../../platform/errors.ts';
+import { Secret } from '../../vault/credentials/credential.ts';
 import { type ImportSource, Reader, typeByName } from './item.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;

@@ -4,12 +4,13 @@
  * becomes one `-`, and such runs at the ends of a name are removed. Names are never truncated; a name without any valid
  * character is rejected.
  */
-import { recogniseKey } from '../../core/catalogue/catalogue.ts';
-import type { ServiceDefinition } from '../../core/catalogue/definition.ts';
-import { parseValue } from '../../core/credential.ts';
+
 import { pathViolation } from '../../core/path.ts';
 import { ApiError } from '../../engine/errors.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { recogniseKey } from '../../vault/catalogue/catalogue.ts';
+import type { ServiceDefinition } from '../../vault/catalogue/definition.ts';
+import { parseValue } from '../../vault/credentials/credential.ts';
 import { type Draft, type ImportSource, Reader, type SkippedItem } from './item.ts';
 
 /**

@@ -5,9 +5,9 @@
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { mayHaveSucceeded } from '../../client/retries.ts';
-import { findService } from '../../core/catalogue/catalogue.ts';
 import { quoteWord } from '../../platform/shell-command.ts';
 import { inParallel } from '../../platform/waiting.ts';
+import { findService } from '../../vault/catalogue/catalogue.ts';
 import { type ImportPlan, type ImportRow, isToStore } from './plan.ts';
 
 const MAX_CONCURRENT = 8;

@@ -7,13 +7,13 @@ import type { SimulateRequest, Simulation } from '../../client/types.ts';
 import { parsePrincipalName } from '../../core/names.ts';
 import { nearest } from '../../core/operator-text.ts';
 import { parsePath } from '../../core/path.ts';
-import { parseMethod } from '../../core/target.ts';
-import { parseUrl } from '../../core/upstream-url.ts';
 import { ruleBroken } from '../../engine/errors.ts';
 import type { AccessQuery } from '../../vault/policies/access-explanation.ts';
 import { decide, explain } from '../../vault/policies/decision.ts';
 import { ACTIONS, isAction, type Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
 import { PolicyIndex } from '../../vault/policies/policy-index.ts';
+import { parseMethod } from '../../vault/use/target.ts';
+import { parseUrl } from '../../vault/use/upstream-url.ts';
 
 function actionRule(text: string, where: string): string | null {
   if (isAction(text)) return null;

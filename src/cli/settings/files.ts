@@ -4,11 +4,11 @@
  */
 import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
-import { Secret } from '../../core/credential.ts';
 import { isLoaderVariable } from '../../masking/secret-names.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { childPath, dataDirPaths } from '../../platform/paths.ts';
 import { isTrusted } from '../../platform/private-files.ts';
+import { Secret } from '../../vault/credentials/credential.ts';
 
 export interface FileSettings {
   readonly address?: string;

@@ -1,7 +1,7 @@
 /** The settings of a command and their sources. Precedence: flag, environment, project file, user file, default. */
 
-import type { Secret } from '../../core/credential.ts';
 import { OPERATOR_PREFIX } from '../../core/names.ts';
+import type { Secret } from '../../vault/credentials/credential.ts';
 import type { Format } from '../output/cells.ts';
 import type { ChallengeService } from '../terminal.ts';
 import type { RunMapping, SkippedFile } from './files.ts';

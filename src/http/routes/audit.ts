@@ -14,9 +14,8 @@ import {
 } from '../../api/audit.ts';
 import { PositiveInteger } from '../../api/fields.ts';
 import { Health, Rollback } from '../../api/responses.ts';
-import { headWords } from '../../core/audit.ts';
+import { authorize } from '../../core/authorize.ts';
 import { parseActorName } from '../../core/names.ts';
-import { authorize } from '../../core/operations/authorize.ts';
 import { parseTimestamp } from '../../core/timestamp.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { toTimestamp } from '../../engine/field.ts';
@@ -27,8 +26,9 @@ import {
   exportEntries,
   listEntries,
   readProgress,
-} from '../../vault/audit.ts';
-import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/receipts.ts';
+} from '../../vault/audit/audit.ts';
+import { headWords } from '../../vault/audit/audit-entry.ts';
+import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/audit/receipts.ts';
 import { streamList, toNdjson, toPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
 import { toCheckpointResponse, toProgressResponse, toVerificationResponse } from '../serialize.ts';

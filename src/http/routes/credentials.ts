@@ -4,19 +4,18 @@ import { Type } from 'typebox';
 import { Path, StringEnum } from '../../api/fields.ts';
 import { ListCredentialsQuery, RetrieveQuery, StoreRequest } from '../../api/requests.ts';
 import { CredentialMetadata, ListedCredential, RetrieveResponse, StoredCredential } from '../../api/responses.ts';
-import { parseDescription } from '../../core/agent.ts';
-import { parseValue } from '../../core/credential.ts';
-import { parseCredentialType } from '../../core/names.ts';
-import { remove } from '../../core/operations/credentials.ts';
+import { parseCredentialType, parseDescription } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { toTimestamp } from '../../engine/field.ts';
+import { parseValue } from '../../vault/credentials/credential.ts';
+import { remove } from '../../vault/credentials/credential-operations.ts';
 import {
   listCredentials,
   readCredentialMetadata,
   retrieveCredential,
   storeCredential,
-} from '../../vault/credentials.ts';
+} from '../../vault/credentials/credentials.ts';
 import { parseTtl } from '../../vault/policies/policy.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';

@@ -4,11 +4,11 @@ import { Type } from 'typebox';
 import { SlotName } from '../../api/fields.ts';
 import { KeySlotRequest, KeySlotTestRequest, RotateKeyRequest, UnlockRequest } from '../../api/requests.ts';
 import { AttendedSlot, Health, KeySlot, KeySlotTest, RotatedKey, UnlockProgress } from '../../api/responses.ts';
-import { Secret } from '../../core/credential.ts';
-import { parseSlotName } from '../../core/keyset.ts';
-import { listKeySlots, removeKeySlot } from '../../core/operations/keys.ts';
 import { ApiError } from '../../engine/errors.ts';
-import { addSlot, rotateKey, testSlot } from '../../vault/keys.ts';
+import { Secret } from '../../vault/credentials/credential.ts';
+import { listKeySlots, removeKeySlot } from '../../vault/keys/key-operations.ts';
+import { addSlot, rotateKey, testSlot } from '../../vault/keys/keys.ts';
+import { parseSlotName } from '../../vault/keys/keyset.ts';
 import { type PublicCall, publicRoute, type Route, route } from '../route.ts';
 import { toKeySlotResponse } from '../serialize.ts';
 

@@ -5,15 +5,19 @@ import { OperatorName, PasskeyId } from '../../api/fields.ts';
 import { OperatorReplacement, OperatorRequest, OperatorRotation, PageQuery } from '../../api/requests.ts';
 import { Operator } from '../../api/responses.ts';
 import { OneTimeCode } from '../../api/sign-in.ts';
-import { parseDescription } from '../../core/agent.ts';
-import { type OperatorName as Name, parseOperatorName } from '../../core/names.ts';
-import { listOperators, readOperator, removeOperator, replaceOperator } from '../../core/operations/operators.ts';
-import { removePasskey } from '../../core/operations/passkeys.ts';
-import { parsePasskeyId, parseRoles } from '../../core/operator.ts';
+import { type OperatorName as Name, parseDescription, parseOperatorName } from '../../core/names.ts';
 import { toTimestamp } from '../../engine/field.ts';
-import { addOperator, rotateOperatorKey, toIdentity } from '../../vault/operators.ts';
+import { parsePasskeyId, parseRoles } from '../../vault/operators/operator.ts';
+import { addOperator, rotateOperatorKey, toIdentity } from '../../vault/operators/operator-keys.ts';
+import {
+  listOperators,
+  readOperator,
+  removeOperator,
+  replaceOperator,
+} from '../../vault/operators/operator-operations.ts';
+import { removePasskey } from '../../vault/operators/passkey-operations.ts';
+import { invite } from '../../vault/operators/passkeys.ts';
 import { sliceListing } from '../../vault/paging.ts';
-import { invite } from '../../vault/passkeys.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
 import { toOperatorResponse } from '../serialize.ts';

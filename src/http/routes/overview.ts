@@ -21,11 +21,11 @@ import {
 } from '../../api/overview.ts';
 import { parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
-import { readAttention } from '../../vault/attention.ts';
-import { readMatrix } from '../../vault/matrix.ts';
-import { listNodes, readActivity } from '../../vault/nodes.ts';
-import { search } from '../../vault/search.ts';
-import { readTree } from '../../vault/tree.ts';
+import { readAttention } from '../../vault/overview/advisories.ts';
+import { readTree } from '../../vault/overview/credential-tree.ts';
+import { readMatrix } from '../../vault/overview/matrix.ts';
+import { listNodes, readActivity } from '../../vault/overview/nodes.ts';
+import { search } from '../../vault/overview/search.ts';
 import { type Route, route } from '../route.ts';
 import {
   toActivityResponse,

@@ -4,11 +4,11 @@ import { Simulation } from '../../api/responses.ts';
 import type { SimulateRequest as SimulateRequestBody } from '../../api/types.ts';
 import { parsePrincipalName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
-import { parseMethod, type UseRequest } from '../../core/target.ts';
-import { parseUrl } from '../../core/upstream-url.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { createPolicy, deletePolicy, listPolicies, readPolicy, replacePolicy } from '../../vault/policies/endpoints.ts';
 import { simulate } from '../../vault/policies/simulate.ts';
+import { parseMethod, type UseRequest } from '../../vault/use/target.ts';
+import { parseUrl } from '../../vault/use/upstream-url.ts';
 import { toRoute } from '../endpoint-routes.ts';
 import { type Route, route } from '../route.ts';
 

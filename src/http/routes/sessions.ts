@@ -5,10 +5,10 @@
 import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
 import { Challenge, CurrentSession, Session } from '../../api/responses.ts';
 import { parseChallengeId, parsePrincipalName } from '../../core/names.ts';
-import { endSession, readBrowserSession, readSession, renewSession } from '../../core/operations/sessions.ts';
 import { toTimestamp } from '../../engine/field.ts';
-import { withBudget } from '../../vault/agent-budgets.ts';
-import { issueChallenge, login, parseSignature } from '../../vault/sessions.ts';
+import { withBudget } from '../../vault/agents/agent-budgets.ts';
+import { issueChallenge, login, parseSignature } from '../../vault/sessions/login.ts';
+import { endSession, readBrowserSession, readSession, renewSession } from '../../vault/sessions/session-operations.ts';
 import { publicRoute, type Route, route } from '../route.ts';
 import { toCurrentSessionResponse, toSessionResponse } from '../serialize.ts';
 

@@ -15,22 +15,22 @@ import {
   SignInMethods,
 } from '../../api/sign-in.ts';
 import type { BrowserSession as BrowserSessionResponse } from '../../api/types.ts';
-import type { Secret } from '../../core/credential.ts';
 import { ADMIN, parseChallengeId } from '../../core/names.ts';
-import { type CurrentSession, readBrowserSession } from '../../core/operations/sessions.ts';
-import { parseSignInCode } from '../../core/operations/sign-in.ts';
-import { parseLabel } from '../../core/operator.ts';
 import { ApiError } from '../../engine/errors.ts';
 import { toTimestamp } from '../../engine/field.ts';
+import type { Secret } from '../../vault/credentials/credential.ts';
+import { parseLabel } from '../../vault/operators/operator.ts';
 import {
   type Registrar,
   registerPasskey,
   requestAssertion,
   requestRegistration,
   signInWithPasskey,
-} from '../../vault/passkeys.ts';
+} from '../../vault/operators/passkeys.ts';
 import type { OidcClient } from '../../vault/ports.ts';
-import { issueHandoff, redeemHandoff, requestIdentity, signInWithIdentity } from '../../vault/sign-in.ts';
+import { type CurrentSession, readBrowserSession } from '../../vault/sessions/session-operations.ts';
+import { issueHandoff, redeemHandoff, requestIdentity, signInWithIdentity } from '../../vault/sessions/sign-in.ts';
+import { parseSignInCode } from '../../vault/sessions/sign-in-operations.ts';
 import type { Vault } from '../../vault/vault.ts';
 import type { BrowserPage } from '../browser-session.ts';
 import { type PublicCall, publicRoute, type Reply, type Route, route } from '../route.ts';

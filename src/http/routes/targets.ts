@@ -4,10 +4,10 @@ import { Type } from 'typebox';
 import { Path } from '../../api/fields.ts';
 import { TargetsRequest } from '../../api/requests.ts';
 import { CatalogueService, CredentialTargets } from '../../api/responses.ts';
-import { completeUsage, SERVICES } from '../../core/catalogue/catalogue.ts';
-import { authorize } from '../../core/operations/authorize.ts';
-import { deleteTargets, putTargets, readTargets } from '../../core/operations/targets.ts';
+import { authorize } from '../../core/authorize.ts';
 import { parsePath } from '../../core/path.ts';
+import { completeUsage, SERVICES } from '../../vault/catalogue/catalogue.ts';
+import { deleteTargets, putTargets, readTargets } from '../../vault/use/target-operations.ts';
 import { type Route, route } from '../route.ts';
 import { toServiceResponse, toTargetsResponse } from '../serialize.ts';
 

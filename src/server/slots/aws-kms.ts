@@ -6,11 +6,11 @@
 import { Readable } from 'node:stream';
 import type { KMSClient } from '@aws-sdk/client-kms';
 import { lookupOwn } from '../../client/node-fetch.ts';
-import type { VaultId } from '../../core/keyset.ts';
 import { newRootKey } from '../../crypto/primitives.ts';
 import { orAborted } from '../../ledger/single-flight.ts';
 import { errnoSuffix } from '../../platform/errors.ts';
 import { http } from '../../platform/node-http.ts';
+import type { VaultId } from '../../vault/keys/keyset.ts';
 import type { Configuration } from '../configuration.ts';
 import { isLoopbackHost } from '../hosts.ts';
 import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';

@@ -4,11 +4,11 @@
  * of a unit decrypts into a directory that only the server can read. SOURCE: systemd.exec(5), "Credentials".
  */
 import { statSync } from 'node:fs';
-import type { SlotParameters, VaultId } from '../../core/keyset.ts';
 import { parseRootKey } from '../../crypto/keys.ts';
 import { errnoSuffix, StartupError } from '../../platform/errors.ts';
 import { childPath } from '../../platform/paths.ts';
 import { readSecretBytes } from '../../platform/private-files.ts';
+import type { SlotParameters, VaultId } from '../../vault/keys/keyset.ts';
 import type { NewSlotSecret } from '../../vault/ports.ts';
 import type { Configuration } from '../configuration.ts';
 import { type RootKeyFile, readRootKey } from '../root-key.ts';

@@ -1,7 +1,7 @@
 /** The kinds of slots that the service opens without a person, from its configuration. */
 
-import type { SlotKind, SlotParameters, VaultId } from '../../core/keyset.ts';
 import { ApiError, invalidRequest } from '../../engine/errors.ts';
+import type { SlotKind, SlotParameters, VaultId } from '../../vault/keys/keyset.ts';
 import type { NewSlotSecret, SlotSecretResult, SlotSecrets } from '../../vault/ports.ts';
 import type { Configuration } from '../configuration.ts';
 import type { RootKeyFile } from '../root-key.ts';

@@ -4,9 +4,9 @@
  * SOURCE: openbao.org/api-docs/secret/transit.
  */
 import { readFileSync } from 'node:fs';
-import type { VaultId } from '../../core/keyset.ts';
 import { hasCertificates, newRootKey } from '../../crypto/primitives.ts';
 import { errnoSuffix } from '../../platform/errors.ts';
+import type { VaultId } from '../../vault/keys/keyset.ts';
 import type { Configuration } from '../configuration.ts';
 import { fetchFor, HttpError, type HttpPost, type HttpResponse, post } from '../webhook-client.ts';
 import { checkedKey, readSlotFile, SlotKindError, type SlotKindPort } from './slot-kind.ts';

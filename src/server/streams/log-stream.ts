@@ -4,10 +4,10 @@
  * past an entry that the receiver does not have, so every entry arrives at least once, in the order of the log.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AuditEntry } from '../../core/audit.ts';
 import { settledWithin } from '../../platform/waiting.ts';
 import { StoreError } from '../../store/errors.ts';
 import type { StreamLog } from '../../store/stream-log.ts';
+import type { AuditEntry } from '../../vault/audit/audit-entry.ts';
 import { yieldToEventLoop } from '../../vault/paging.ts';
 import { ReceiverError } from '../webhook-client.ts';
 

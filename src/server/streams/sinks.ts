@@ -1,8 +1,9 @@
 /** Where log streams send entries: a file, or a webhook. Loaded only if there are streams. */
-import type { AuditEntry } from '../../core/audit.ts';
+
 import { hasCertificates } from '../../crypto/primitives.ts';
 import { errnoSuffix, StartupError } from '../../platform/errors.ts';
 import { assertLineFile, LineFile } from '../../platform/line-file.ts';
+import type { AuditEntry } from '../../vault/audit/audit-entry.ts';
 import type { StreamFiles, StreamOption } from '../receiver-options.ts';
 import {
   failureOf,

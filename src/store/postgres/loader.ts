@@ -1,7 +1,7 @@
 /** Loads the read sets of a transaction, with one statement per kind of row. */
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, CredentialId, CredentialType } from '../../core/names.ts';
-import { SUBJECT } from '../../core/state.ts';
+import { SUBJECT } from '../../vault/audit/recorded-state.ts';
 import { MAX_APPROVALS_OF_KEY } from '../queries.ts';
 import { newestState, toStates } from '../recorded-states.ts';
 import { APPROVALS, CREDENTIALS, IDEMPOTENCY_RECORDS, KEY_SLOTS, LEASES, SESSIONS, USAGES } from '../schema.ts';

@@ -1,8 +1,8 @@
 /** The PostgreSQL store, which several nodes share. The row lock on `audit_head` serializes their transactions. */
 
 import type { ReadSet } from '../../core/batch-state.ts';
-import type { InitialKeys } from '../../core/keyset.ts';
 import type { CredentialId } from '../../core/names.ts';
+import type { InitialKeys } from '../../vault/keys/keyset.ts';
 import { insertCheckpoint, readCheckpoint } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
 import type { Store, StoreMeasures } from '../port.ts';

@@ -1,5 +1,5 @@
 /** Deletes rows that ended long ago, in bounded steps, on one node at a time, concurrently with batches. */
-import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS } from '../../vault/leases/lease.ts';
 import { foldExposures } from '../exposures.ts';
 import { type Procedure, sql } from '../statement.ts';
 import type { SweepResult } from '../store.ts';

@@ -4,9 +4,9 @@
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { LRUCache } from 'lru-cache';
-import type { Credential, CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
+import type { Credential, CredentialVersion } from '../../vault/credentials/credential.ts';
 import type { Authenticated, WriteSet } from '../store.ts';
 import type { CountRowId } from './access-counts.ts';
 

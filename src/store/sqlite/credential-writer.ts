@@ -1,6 +1,7 @@
 /** Writes credentials, their versions and their count rows, within the transaction of a batch. */
-import type { Credential, CredentialVersion } from '../../core/credential.ts';
+
 import type { CredentialId } from '../../core/names.ts';
+import type { Credential, CredentialVersion } from '../../vault/credentials/credential.ts';
 import { CREDENTIAL_VERSIONS, CREDENTIALS } from '../schema.ts';
 import { raw, sql } from '../statement.ts';
 import type { Authenticated, StoredChange, WriteSet } from '../store.ts';

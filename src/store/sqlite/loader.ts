@@ -1,10 +1,10 @@
 /** Loads the read sets of a transaction. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
-import type { CredentialVersion } from '../../core/credential.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { SUBJECT } from '../../core/state.ts';
+import { SUBJECT } from '../../vault/audit/recorded-state.ts';
+import type { CredentialVersion } from '../../vault/credentials/credential.ts';
 import { MAX_APPROVALS_OF_KEY } from '../queries.ts';
 import { APPROVALS, CREDENTIAL_VERSIONS, IDEMPOTENCY_RECORDS, KEY_SLOTS, LEASES, SESSIONS, USAGES } from '../schema.ts';
 import type { LoadedFromStore } from '../store.ts';

@@ -7,8 +7,8 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { type AuditEntry, toEntry } from '../../core/audit.ts';
 import { StartupError } from '../../platform/errors.ts';
+import { type AuditEntry, toEntry } from '../../vault/audit/audit-entry.ts';
 import { StoreError } from '../errors.ts';
 import type { LogReader, Store } from '../port.ts';
 import type { Procedure } from '../statement.ts';

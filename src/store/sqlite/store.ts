@@ -3,8 +3,8 @@
 import { statSync } from 'node:fs';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
-import type { InitialKeys } from '../../core/keyset.ts';
 import type { CredentialId } from '../../core/names.ts';
+import type { InitialKeys } from '../../vault/keys/keyset.ts';
 import { insertCheckpoint, readCheckpoint } from '../audit-log.ts';
 import type { Dialect } from '../dialect.ts';
 import type { DiskMeasures, Store, StoreMeasures } from '../port.ts';

@@ -6,7 +6,7 @@
  * original expiry; queries exclude it.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { ENDED_LEASE_RETENTION_MS } from '../../core/lease.ts';
+import { ENDED_LEASE_RETENTION_MS } from '../../vault/leases/lease.ts';
 import { foldExposures } from '../exposures.ts';
 import { type Procedure, raw, sql } from '../statement.ts';
 import type { SweepResult } from '../store.ts';

@@ -1,8 +1,8 @@
 /** Writes a batch in one transaction. Entries and leases, the most frequent rows, are bound position by position. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { type AuditEntry, RARE_FIELDS } from '../../core/audit.ts';
-import type { Lease } from '../../core/lease.ts';
 import type { CredentialId } from '../../core/names.ts';
+import { type AuditEntry, RARE_FIELDS } from '../../vault/audit/audit-entry.ts';
+import type { Lease } from '../../vault/leases/lease.ts';
 import { writeChange } from '../changes.ts';
 import { AUDIT_ENTRIES, AUDIT_TREE, LEASES } from '../schema.ts';
 import { sql } from '../statement.ts';

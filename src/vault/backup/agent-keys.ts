@@ -3,12 +3,12 @@
  * backup without the root key must not be able to log in as an agent.
  */
 import type { SealedAgentKey } from '../../backup/records.ts';
-import { type AssociatedData, Secret } from '../../core/credential.ts';
 import type { AgentId, CredentialId, CredentialType, PublicKey } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import { decodeStrictBase64 } from '../../crypto/primitives.ts';
 import { decrypt, seal } from '../../crypto/sealing.ts';
+import { type AssociatedData, Secret } from '../credentials/credential.ts';
 import type { AgentKey } from '../ports.ts';
 
 /** A key that may belong to an agent in the snapshot: the process that reads the snapshot decides. */

@@ -6,9 +6,9 @@
 import type { PrincipalName } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { matches, nearestPattern, type Pattern } from '../../core/pattern.ts';
-import { type HostPattern, originOf, parseTargets } from '../../core/target.ts';
-import { parseUrl } from '../../core/upstream-url.ts';
 import { ruleBroken } from '../../engine/errors.ts';
+import { type HostPattern, originOf, parseTargets } from '../use/target.ts';
+import { parseUrl } from '../use/upstream-url.ts';
 import { type Action, Policy, type PolicyDraft, principalMatches, principalOf } from './policy.ts';
 
 export interface AccessQuery {

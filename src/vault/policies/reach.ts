@@ -6,8 +6,8 @@
 
 import type { AgentName, OperatorName } from '../../core/names.ts';
 import { denied, type OperationInput, type Outcome } from '../../core/operation.ts';
-import { hasRole } from '../../core/operator.ts';
 import { coversPattern, type Pattern } from '../../core/pattern.ts';
+import { hasRole } from '../operators/operator.ts';
 import { type ApprovalRule, approvalCovers } from './approval-rule.ts';
 import {
   isOfOperators,

@@ -1,17 +1,17 @@
 /** Simulates decisions. SOURCE: docs/api.md, "Policies"; docs/decisions.md, "Policies". */
 
-import type { Caller } from '../../core/agent.ts';
 import type { BatchState } from '../../core/batch-state.ts';
 import { messageOf, toldOf } from '../../core/denials.ts';
-import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, VIEWER_POLICY } from '../../core/lease.ts';
+import type { Caller } from '../../core/identity.ts';
 import { isOperatorName, type PrincipalName } from '../../core/names.ts';
 import { type Context, denied, type Operation, operation, succeeded } from '../../core/operation.ts';
-import { access } from '../../core/operations/access.ts';
-import { hasRole } from '../../core/operator.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { lackOfPermission } from '../../core/permissions.ts';
-import type { UseRequest } from '../../core/target.ts';
-import { decideTarget, withoutNearest } from '../../core/use-decision.ts';
+import { access } from '../credentials/access.ts';
+import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, VIEWER_POLICY } from '../leases/lease.ts';
+import { hasRole } from '../operators/operator.ts';
+import type { UseRequest } from '../use/target.ts';
+import { decideTarget, withoutNearest } from '../use/use-decision.ts';
 import { decide, explain } from './decision.ts';
 import { isAction } from './policy.ts';
 

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { ApprovalId } from '../../../src/core/approval.ts';
 import { putRow, removeRow } from '../../../src/core/change.ts';
 import type { AgentId, OperatorName } from '../../../src/core/names.ts';
-import type { Role } from '../../../src/core/operator.ts';
+import type { ApprovalId } from '../../../src/vault/approvals/approval.ts';
+import type { Role } from '../../../src/vault/operators/operator.ts';
 import { combineRules } from '../../../src/vault/policies/approval-rule.ts';
 import { Policy, type PolicyInput } from '../../../src/vault/policies/policy.ts';
 import { runs } from '../../kit/property.ts';

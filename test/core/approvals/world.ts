@@ -1,22 +1,28 @@
 /** A vault with two agents and three operators, whose decisions about approvals run without a database. */
 
-import type { Agent, Authentication } from '../../../src/core/agent.ts';
-import { type Approval, type ApprovalId, type ApprovalKey, coveredParts } from '../../../src/core/approval.ts';
 import { BatchState, LoadedRows } from '../../../src/core/batch-state.ts';
 import { ControlState } from '../../../src/core/control.ts';
-import { type Credential, Secret } from '../../../src/core/credential.ts';
 import { errorOf, toApiError } from '../../../src/core/denials.ts';
+import type { Authentication } from '../../../src/core/identity.ts';
 import type { AgentId, AgentName, EntryId, OperatorName, PublicKey, TokenHash } from '../../../src/core/names.ts';
 import type { Context, Operation, Outcome } from '../../../src/core/operation.ts';
-import { type ApprovalAsk, isUndecided, type Undecided } from '../../../src/core/operations/approval-requests.ts';
-import { answerApproval, settleApproval, withdrawApproval } from '../../../src/core/operations/approvals.ts';
-import { putTargets } from '../../../src/core/operations/targets.ts';
-import { type StartedUse, startUse } from '../../../src/core/operations/use.ts';
-import type { Operator, Role } from '../../../src/core/operator.ts';
 import { parsePath } from '../../../src/core/path.ts';
-import { parseMethod, parseTargets } from '../../../src/core/target.ts';
-import { parseUrl } from '../../../src/core/upstream-url.ts';
+import type { Agent } from '../../../src/vault/agents/agent.ts';
+import {
+  type Approval,
+  type ApprovalId,
+  type ApprovalKey,
+  coveredParts,
+} from '../../../src/vault/approvals/approval.ts';
+import { answerApproval, settleApproval, withdrawApproval } from '../../../src/vault/approvals/approval-operations.ts';
+import { type ApprovalAsk, isUndecided, type Undecided } from '../../../src/vault/approvals/approval-requests.ts';
+import { type Credential, Secret } from '../../../src/vault/credentials/credential.ts';
+import type { Operator, Role } from '../../../src/vault/operators/operator.ts';
 import { Policy, type PolicyInput } from '../../../src/vault/policies/policy.ts';
+import { type StartedUse, startUse } from '../../../src/vault/use/start-use.ts';
+import { parseMethod, parseTargets } from '../../../src/vault/use/target.ts';
+import { putTargets } from '../../../src/vault/use/target-operations.ts';
+import { parseUrl } from '../../../src/vault/use/upstream-url.ts';
 
 const START = Date.UTC(2026, 0, 1);
 const PATH = parsePath('openai/key');

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { statusOf } from '../../../src/core/lease.ts';
+import { statusOf } from '../../../src/vault/leases/lease.ts';
 import { runs } from '../../kit/property.ts';
 import type { Command } from './commands.ts';
 import { histories } from './histories.ts';

@@ -1,15 +1,15 @@
 /** What a caller and an auditor see of an operation, in a form that the model can produce too. */
 
 import assert from 'node:assert/strict';
-import type { Agent } from '../../../src/core/agent.ts';
-import type { EntryDraft } from '../../../src/core/audit.ts';
-import { type Credential, Secret } from '../../../src/core/credential.ts';
 import { resultFields } from '../../../src/core/denials.ts';
-import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '../../../src/core/lease.ts';
 import type { Outcome } from '../../../src/core/operation.ts';
-import type { Metadata } from '../../../src/core/operations/credentials.ts';
-import type { RetrievalResult } from '../../../src/core/operations/retrieve.ts';
 import type { PathRange } from '../../../src/core/pattern.ts';
+import type { Agent } from '../../../src/vault/agents/agent.ts';
+import type { EntryDraft } from '../../../src/vault/audit/audit-entry.ts';
+import { type Credential, Secret } from '../../../src/vault/credentials/credential.ts';
+import type { Metadata } from '../../../src/vault/credentials/credential-operations.ts';
+import type { RetrievalResult } from '../../../src/vault/credentials/retrieve.ts';
+import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '../../../src/vault/leases/lease.ts';
 import type { Policy } from '../../../src/vault/policies/policy.ts';
 import type { Simulated } from '../../../src/vault/policies/simulate.ts';
 import type { Shelf } from './shelf.ts';

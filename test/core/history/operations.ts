@@ -1,19 +1,27 @@
 /** Maps a command to its operation of `src/core`. */
-import { parseValue } from '../../../src/core/credential.ts';
-import type { ActorName, AgentId, PublicKey, TokenHash } from '../../../src/core/names.ts';
-import { parseAgentName, parseCredentialType, parsePolicyName } from '../../../src/core/names.ts';
+
+import { authorize } from '../../../src/core/authorize.ts';
+import {
+  type ActorName,
+  type AgentId,
+  type PublicKey,
+  parseAgentName,
+  parseCredentialType,
+  parsePolicyName,
+  type TokenHash,
+} from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
-import { deregisterAgent, registerAgent } from '../../../src/core/operations/agents.ts';
-import { authorize } from '../../../src/core/operations/authorize.ts';
-import * as credentials from '../../../src/core/operations/credentials.ts';
-import * as leases from '../../../src/core/operations/leases.ts';
-import { serviceEvent } from '../../../src/core/operations/lifecycle.ts';
-import { retrieve } from '../../../src/core/operations/retrieve.ts';
-import * as sessions from '../../../src/core/operations/sessions.ts';
 import { parsePath } from '../../../src/core/path.ts';
+import { deregisterAgent, registerAgent } from '../../../src/vault/agents/agent-operations.ts';
+import { serviceEvent } from '../../../src/vault/audit/lifecycle.ts';
+import { parseValue } from '../../../src/vault/credentials/credential.ts';
+import * as credentials from '../../../src/vault/credentials/credential-operations.ts';
+import { retrieve } from '../../../src/vault/credentials/retrieve.ts';
+import * as leases from '../../../src/vault/leases/lease-operations.ts';
 import * as policies from '../../../src/vault/policies/endpoints.ts';
 import { Policy, type PolicyDraft, parseTtl } from '../../../src/vault/policies/policy.ts';
 import { simulate } from '../../../src/vault/policies/simulate.ts';
+import * as sessions from '../../../src/vault/sessions/session-operations.ts';
 import { OWN, type PolicyFields } from './commands.ts';
 import type { Ask } from './world.ts';
 

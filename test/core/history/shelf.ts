@@ -1,12 +1,13 @@
 /** A store in arrays: keeps rows, and finds those that a batch's keys name. It decides nothing. */
-import type { Session } from '../../../src/core/agent.ts';
+
 import { LoadedRows, type ReadSet } from '../../../src/core/batch-state.ts';
 import type { Change, Put, Remove } from '../../../src/core/change.ts';
-import type { CountedCredential, CredentialVersion } from '../../../src/core/credential.ts';
 import type { IdempotencyRecord } from '../../../src/core/idempotency.ts';
-import { applyRevocation, type BulkRevocation, type Lease } from '../../../src/core/lease.ts';
 import type { ChallengeId, CredentialId } from '../../../src/core/names.ts';
 import type { Operation } from '../../../src/core/operation.ts';
+import type { CountedCredential, CredentialVersion } from '../../../src/vault/credentials/credential.ts';
+import { applyRevocation, type BulkRevocation, type Lease } from '../../../src/vault/leases/lease.ts';
+import type { Session } from '../../../src/vault/sessions/session.ts';
 
 interface VersionRow {
   readonly credentialId: CredentialId;

@@ -3,15 +3,15 @@
  * every command is kept for the claims.
  */
 
-import type { Authentication } from '../../../src/core/agent.ts';
-import type { EntryDraft } from '../../../src/core/audit.ts';
 import { BatchState, type VaultSettings } from '../../../src/core/batch-state.ts';
 import type { Change } from '../../../src/core/change.ts';
 import { ControlState } from '../../../src/core/control.ts';
 import { toApiError } from '../../../src/core/denials.ts';
+import type { Authentication } from '../../../src/core/identity.ts';
 import type { AgentId, AgentName, ChallengeId, EntryId, LeaseId, TokenHash } from '../../../src/core/names.ts';
 import type { Operation, Outcome } from '../../../src/core/operation.ts';
-import { CHALLENGE_LIFE_MS } from '../../../src/core/operations/sessions.ts';
+import type { EntryDraft } from '../../../src/vault/audit/audit-entry.ts';
+import { CHALLENGE_LIFE_MS } from '../../../src/vault/sessions/session-operations.ts';
 import type { Command, History, Turn, Wait } from './commands.ts';
 import { observe } from './observing.ts';
 import { toOperation } from './operations.ts';

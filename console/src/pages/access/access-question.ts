@@ -4,8 +4,6 @@ import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
 import { isOperatorName, type PrincipalName, parsePrincipalName } from '../../../../src/core/names.ts';
 import { parsePath } from '../../../../src/core/path.ts';
-import { parseMethod } from '../../../../src/core/target.ts';
-import { parseUrl } from '../../../../src/core/upstream-url.ts';
 import { ruleBroken } from '../../../../src/engine/errors.ts';
 import {
   type AccessQuery,
@@ -14,6 +12,8 @@ import {
 } from '../../../../src/vault/policies/access-explanation.ts';
 import { type ApprovalTerms, combineRules } from '../../../../src/vault/policies/approval-rule.ts';
 import { isAction, Policy } from '../../../../src/vault/policies/policy.ts';
+import { parseMethod } from '../../../../src/vault/use/target.ts';
+import { parseUrl } from '../../../../src/vault/use/upstream-url.ts';
 import { client } from '../../session/console-client.ts';
 import { readTargets } from '../credentials/credential-queries.ts';
 

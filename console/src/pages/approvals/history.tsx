@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from 'wouter';
 import type { ApprovalsFilter, ListedApproval } from '../../../../src/client/types.ts';
-import { APPROVAL_STATUSES } from '../../../../src/core/approval.ts';
+import { APPROVAL_STATUSES } from '../../../../src/vault/approvals/approval.ts';
 import { Badge } from '../../components/badge.tsx';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
 import { EmptyState } from '../../components/empty-state.tsx';

@@ -1,7 +1,12 @@
 /** The fields of targets as text, and what the parsers of the service say about them. */
 import type { CredentialTargets, PutTargetsRequest } from '../../../../src/client/types.ts';
-import { type PlacementFields, parsePlacement, parseTargets, type TargetFields } from '../../../../src/core/target.ts';
 import { ruleBroken } from '../../../../src/engine/errors.ts';
+import {
+  type PlacementFields,
+  parsePlacement,
+  parseTargets,
+  type TargetFields,
+} from '../../../../src/vault/use/target.ts';
 
 export interface TargetText {
   /** Identifies the fields while they are edited. */

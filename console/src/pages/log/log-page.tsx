@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { AuditEntry, AuditFilter } from '../../../../src/client/types.ts';
-import { EVENT_TYPES, RESULTS } from '../../../../src/core/audit.ts';
+import { EVENT_TYPES, RESULTS } from '../../../../src/vault/audit/audit-entry.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';

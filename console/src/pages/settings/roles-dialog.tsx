@@ -2,7 +2,7 @@
 import { useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { Operator } from '../../../../src/client/types.ts';
-import { ROLES, type Role } from '../../../../src/core/operator.ts';
+import { ROLES, type Role } from '../../../../src/vault/operators/operator.ts';
 import { type Conflict, ConflictNotice, findConflict } from '../../components/edit-conflict.tsx';
 import { FormDialog, TextField, textOf } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';

@@ -1,0 +1,107 @@
+/** Registers, deregisters and reads agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
+
+import { putRow, removeRow } from '../../core/change.ts';
+import { actorName } from '../../core/identity.ts';
+import type { ActorName, AgentId, AgentName, PublicKey } from '../../core/names.ts';
+import { type Context, denied, operation, rejected, succeeded } from '../../core/operation.ts';
+import { agentBeyondReach } from '../policies/reach.ts';
+import type { Agent } from './agent.ts';
+
+export interface RegisterRequest {
+  /** WHY not an id made by the batch: the file of a generated key is staged under this id before the batch. */
+  readonly id: AgentId;
+  readonly name: AgentName;
+  readonly description: string;
+  readonly publicKey: PublicKey;
+}
+
+export const registerAgent = (context: Context, request: RegisterRequest) =>
+  operation<Agent>({ context, permission: 'agent.register', resource: `agent:${request.name}` }, (input) => {
+    const { state, moment, entry } = input;
+    const beyond = agentBeyondReach(input, request.name);
+    if (beyond !== null) return beyond;
+    if (state.control.isNameTaken(request.name)) return denied(input, { code: 'name_taken', of: 'agent' });
+    const agent: Agent = {
+      ...request,
+      registeredAt: moment.now,
+      sessionsEndedAt: null,
+      formerPublicKey: null,
+      formerKeyUntil: null,
+      registeredBy: [actorName(input.caller)],
+    };
+    return succeeded(agent, entry('allowed'), [putRow('agent', agent)]);
+  });
+
+/** The agent whose key will be replaced: rejects what `rotateAgentKey` would, before a key is made. */
+export const findAgentToRotate = (context: Context, name: AgentName) =>
+  operation<Agent>({ context, permission: 'agent.rotate', resource: `agent:${name}` }, (input) => {
+    const known = input.state.control.agentByName(name);
+    if (known === null) return denied(input, { code: 'agent_not_found' });
+    return agentBeyondReach(input, name) ?? succeeded(known, null);
+  });
+
+function withName(names: readonly ActorName[], name: ActorName): readonly ActorName[] {
+  return names.includes(name) ? names : [...names, name];
+}
+
+export const MAX_GRACE_SECONDS = 7 * 24 * 3600;
+
+export interface KeyRotation {
+  readonly publicKey: PublicKey;
+  /** The time for which logins with the previous key succeed; its sessions stay. */
+  readonly graceSeconds: number;
+}
+
+export const rotateAgentKey = (context: Context, name: AgentName, rotation: KeyRotation) =>
+  operation<Agent>({ context, permission: 'agent.rotate', resource: `agent:${name}` }, (input) => {
+    const { state, moment, entry } = input;
+    const known = state.control.agentByName(name);
+    if (known === null) return denied(input, { code: 'agent_not_found' });
+    const beyond = agentBeyondReach(input, name);
+    if (beyond !== null) return beyond;
+    const { publicKey, graceSeconds } = rotation;
+    const isNew = known.publicKey !== publicKey;
+    // A repeat of the request must not make the new key the former one. It can shorten the time of the former key.
+    const formerPublicKey = isNew ? known.publicKey : known.formerPublicKey;
+    const longest = isNew ? Number.POSITIVE_INFINITY : (known.formerKeyUntil ?? 0);
+    const formerKeyUntil = formerPublicKey === null ? null : Math.min(moment.now + graceSeconds * 1000, longest);
+    // WHY all of them: sessions that a former key opened stay, and so do logins with it for a time.
+    const registeredBy = isNew ? withName(known.registeredBy, actorName(input.caller)) : known.registeredBy;
+    const agent: Agent = { ...known, publicKey, formerPublicKey, formerKeyUntil, registeredBy };
+    const validSeconds = Math.max(0, Math.ceil(((formerKeyUntil ?? 0) - moment.now) / 1000));
+    const reason = `the former key is valid for ${validSeconds} seconds`;
+    return succeeded(agent, entry('allowed', { reason }), [putRow('agent', agent)]);
+  });
+
+/**
+ * Removes the agent's row and revokes its leases in bulk. Its sessions stop working because they name its id. Replies
+ * with that id.
+ */
+export const deregisterAgent = (context: Context, name: AgentName) =>
+  operation<AgentId>({ context, permission: 'agent.deregister', resource: `agent:${name}` }, (input) => {
+    const { state, moment, entry } = input;
+    const agent = state.control.agentByName(name);
+    if (agent === null) return denied(input, { code: 'agent_not_found' });
+    const beyond = agentBeyondReach(input, name);
+    if (beyond !== null) return beyond;
+    const { id } = agent;
+    return succeeded(id, entry('allowed'), [
+      removeRow('agent', { id, name }),
+      {
+        kind: 'revokeMatching',
+        revocation: { agentId: id, credentialId: null, kind: null, revokedAt: moment.now, seq: moment.seq },
+      },
+    ]);
+  });
+
+export const readAgent = (context: Context, name: AgentName) =>
+  operation<Agent>({ context, permission: 'agent.read', resource: `agent:${name}` }, ({ state }) => {
+    const agent = state.control.agentByName(name);
+    return agent === null ? rejected({ code: 'agent_not_found' }, null) : succeeded(agent, null);
+  });
+
+/** Sorted by name. */
+export const listAgents = (context: Context) =>
+  operation<readonly Agent[]>({ context, permission: 'agent.list', resource: '*' }, ({ state }) =>
+    succeeded(state.control.agents(), null),
+  );

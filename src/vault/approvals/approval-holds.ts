@@ -1,0 +1,218 @@
+/**
+ * Holds requests that wait for people. A request that needs an approval is recorded, and waits without a byte sent
+ * until it is answered or the hold ends; then its caller is told to send it again. SOURCE: docs/approvals.md.
+ * INVARIANT: only a decision of the ledger lets a request pass; a wake-up makes it decide again, and nothing else.
+ */
+
+import type { Context, Operation } from '../../core/operation.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import type { VaultKeys } from '../../crypto/keys.ts';
+import { newId, newNonce, sha256Base64 } from '../../crypto/primitives.ts';
+import { fieldsMac } from '../../crypto/row-mac.ts';
+import { encryptApprovalRequest } from '../../crypto/sealing.ts';
+import { ApiError } from '../../engine/errors.ts';
+import type { Clock } from '../../ledger/clock.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import { NEVER_ABORTED } from '../../ledger/single-flight.ts';
+import { findAnswered } from '../../store/approval-lists.ts';
+import type { Store } from '../../store/port.ts';
+import type { StoredChange } from '../../store/store.ts';
+import type { AgentBudgets } from '../agents/agent-budgets.ts';
+import type { ApprovedAction } from '../policies/approval-rule.ts';
+import type { UseRequest } from '../use/target.ts';
+import { type ApprovalId, type ApprovalKey, coveredParts } from './approval.ts';
+import { type AddingWork, ApprovalAdmission } from './approval-admission.ts';
+import { type ApprovalAsk, isUndecided, type NeededApproval, type Undecided } from './approval-requests.ts';
+import { ApprovalSettlement } from './approval-settlement.ts';
+
+/** What the operators are shown, and what the approval is bound to. */
+export interface HeldRequest {
+  readonly action: ApprovedAction;
+  readonly path: CredentialPath;
+  /** That a retrieval names; null for the newest one, and for a use. */
+  readonly version: string | null;
+  /** The digest of the whole body and of the headers that tell how it is read; empty for a retrieval. */
+  readonly bodyDigest: string;
+  readonly isUpgrade: boolean;
+  /** As JSON. */
+  shown(request: UseRequest | null): string;
+}
+
+export interface ApprovalHoldParts {
+  readonly ledger: Ledger;
+  readonly store: Store;
+  readonly keys: VaultKeys;
+  readonly clock: Clock;
+  readonly budgets: AgentBudgets;
+  readonly onFailure: (error: unknown) => void;
+  readonly holdMs: number;
+}
+
+/** How long a request is held: less than the 30 s after which many clients give up. SDKs send it again after a 503. */
+export const APPROVAL_HOLD_MS = 25_000;
+const RETRY_AFTER_SECONDS = 1;
+/** How often a node with waiting requests reads which ones were answered. */
+const POLL_INTERVAL_MS = 50;
+/** The tries if terms change while a request prepares for them. */
+const MAX_TRIES = 4;
+
+export class ApprovalHolds {
+  readonly #parts: ApprovalHoldParts;
+  readonly #waiting = new Map<ApprovalId, Set<() => void>>();
+  readonly #admission: ApprovalAdmission;
+  #poll: NodeJS.Timeout | null = null;
+  #isPolling = false;
+  readonly #settlement: ApprovalSettlement;
+  #isStopped = false;
+
+  constructor(parts: ApprovalHoldParts) {
+    this.#parts = parts;
+    this.#admission = new ApprovalAdmission(parts);
+    this.#settlement = new ApprovalSettlement(parts);
+  }
+
+  get heldCount(): number {
+    return this.#waiting.values().reduce((count, { size }) => count + size, 0);
+  }
+
+  /**
+   * Resolves to the reply of the operation once no approval is lacking. `prepare` is called if one is.
+   * @throws APPROVAL_PENDING when the hold ends without an answer; the decision's error
+   */
+  async resolve<R extends object>(
+    context: Context,
+    attempt: (ask: ApprovalAsk | null) => Operation<R | Undecided>,
+    prepare: () => Promise<HeldRequest>,
+    disconnectSignal: () => AbortSignal = () => NEVER_ABORTED,
+  ): Promise<R> {
+    const { ledger } = this.#parts;
+    let reply = await ledger.submit(attempt(null));
+    if (!isUndecided(reply)) return reply;
+    const signal = disconnectSignal();
+    const request = await prepare();
+    const endsAt = performance.now() + this.#parts.holdMs;
+    // The first try finds an approval that exists. Terms that change meanwhile are prepared for again.
+    for (let tries = 0; tries < MAX_TRIES && reply.approval === 'needed'; tries++) {
+      const { agentId }: NeededApproval = reply;
+      const ask = this.#ask(reply, request, tries > 0);
+      const adding: AddingWork<R | Undecided> = {
+        sealedBytes: ask.sealedRequest?.length ?? 0,
+        run: () => ledger.submit(attempt(ask)),
+        hasAdded: (result) => isUndecided(result) && result.approval === 'pending' && result.id === ask.id,
+      };
+      reply = tries === 0 ? await adding.run() : await this.#admission.run(context, agentId, adding);
+      while (isUndecided(reply) && reply.approval === 'pending') {
+        const { id } = reply;
+        if (!(await this.#wait(reply, endsAt, signal))) throw stillPending(id);
+        reply = await ledger.submit(attempt({ ...ask, awaited: id }));
+      }
+      if (!isUndecided(reply)) return reply;
+    }
+    throw undecided();
+  }
+
+  #ask(needed: NeededApproval, held: HeldRequest, mayAdd: boolean): ApprovalAsk {
+    const { action, path, version, bodyDigest, isUpgrade, shown } = held;
+    const { keys } = this.#parts;
+    const { agentId, terms, request } = needed;
+    const id = newId() as ApprovalId;
+    const retrieved = version === null ? null : { version };
+    const covered = request === null ? retrieved : { use: request, bodyDigest, isUpgrade };
+    return {
+      id,
+      nonce: newNonce(),
+      key: fieldsMac(keys.row, 'approval-key', coveredParts(agentId, action, path, terms, covered)) as ApprovalKey,
+      needed,
+      sealedRequest: mayAdd ? encryptApprovalRequest(keys.row, id, shown(request)) : null,
+      awaited: null,
+      digestOf: sha256Base64,
+    };
+  }
+
+  /** Resolves when the approval may have been answered, or has timed out; false when the hold has ended. */
+  async #wait(
+    { id, answerBy }: Extract<Undecided, { approval: 'pending' }>,
+    endsAt: number,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const untilEnd = endsAt - performance.now();
+    if (untilEnd <= 0 || signal.aborted || this.#isStopped) return false;
+    const untilTimeout = answerBy - this.#parts.clock.now();
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const wake = (): void => resolve(!this.#isStopped);
+    const abort = (): void => resolve(false);
+    const timer = setTimeout(() => resolve(untilTimeout <= untilEnd), Math.max(0, Math.min(untilEnd, untilTimeout)));
+    signal.addEventListener('abort', abort, { once: true });
+    const others = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, others.add(wake));
+    this.#startPolling();
+    try {
+      return await promise;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', abort);
+      others.delete(wake);
+      if (others.size === 0) this.#waiting.delete(id);
+      if (this.#waiting.size === 0) this.#stopPolling();
+    }
+  }
+
+  /** Wakes the requests that a commit of this node answers. */
+  committed(changes: readonly StoredChange[]): void {
+    this.#settlement.committed(changes);
+    for (const change of changes) {
+      if (change.kind !== 'put' || change.resource !== 'approval') continue;
+      if (change.row.status !== 'pending') this.#wake(change.row.id);
+    }
+  }
+
+  #wake(id: ApprovalId): void {
+    for (const wake of this.#waiting.get(id) ?? []) wake();
+  }
+
+  #startPolling(): void {
+    this.#poll ??= setInterval(() => void this.#pollAnswers(), POLL_INTERVAL_MS);
+  }
+
+  #stopPolling(): void {
+    if (this.#poll !== null) clearInterval(this.#poll);
+    this.#poll = null;
+  }
+
+  /**
+   * Finds the answers that other nodes recorded, or this one between a decision and its wait. A read that fails is
+   * repeated by the next interval.
+   */
+  async #pollAnswers(): Promise<void> {
+    if (this.#isPolling || this.#waiting.size === 0) return;
+    this.#isPolling = true;
+    try {
+      const { store } = this.#parts;
+      const answered = await store.run(findAnswered(store.dialect, [...this.#waiting.keys()]), 'urgent');
+      for (const id of answered) this.#wake(id);
+    } catch (error) {
+      this.#parts.onFailure(error);
+    } finally {
+      this.#isPolling = false;
+    }
+  }
+
+  /** Ends every hold: the callers are told to send their requests again. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#stopPolling();
+    for (const id of [...this.#waiting.keys()]) this.#wake(id);
+    await this.#settlement.stop();
+  }
+}
+
+function stillPending(id: ApprovalId): ApiError {
+  const message =
+    "This request needs a person's approval, and none has answered yet. This is not a refusal: send the same request again to go on waiting.";
+  return new ApiError('APPROVAL_PENDING', message, RETRY_AFTER_SECONDS, id);
+}
+
+/** Its policies changed again and again, or others used up each grant first. */
+function undecided(): ApiError {
+  return new ApiError('UNAVAILABLE', 'This request could not be decided. Send it again in a second.', 1);
+}

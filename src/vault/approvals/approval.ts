@@ -1,0 +1,206 @@
+/**
+ * Approvals: what a person has to allow before a request passes, and what was answered. SOURCE: docs/approvals.md.
+ */
+
+import {
+  type ActorName,
+  ADMIN,
+  type AgentId,
+  type Brand,
+  type CredentialId,
+  type TokenHash,
+  UUID,
+} from '../../core/names.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import { invalidRequest } from '../../engine/errors.ts';
+import type { Agent } from '../agents/agent.ts';
+import { canSignIn, hasRole, type Operator } from '../operators/operator.ts';
+import { type ApprovalTerms, type ApprovedAction, describeLimit } from '../policies/approval-rule.ts';
+import { Policy } from '../policies/policy.ts';
+import { originOf, type Usage, type UseRequest } from '../use/target.ts';
+
+export type ApprovalId = Brand<string, 'ApprovalId'>;
+/** Base64 of a MAC over what a grant covers; equal for requests that one grant covers. */
+export type ApprovalKey = Brand<string, 'ApprovalKey'>;
+
+export const APPROVAL_STATUSES = ['pending', 'approved', 'denied', 'timed_out', 'withdrawn'] as const;
+export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
+
+interface Approver {
+  readonly operator: ActorName;
+  /** An operator that is added again under its name is another one. */
+  readonly operatorId: AgentId;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+export interface Approval {
+  readonly id: ApprovalId;
+  /** An answer repeats it, so that it is about the request that the operator was shown. */
+  readonly nonce: string;
+  readonly agentId: AgentId;
+  readonly agentName: ActorName;
+  /** The hash of the token that asked. */
+  readonly tokenHash: TokenHash;
+  readonly action: ApprovedAction;
+  readonly path: CredentialPath;
+  readonly key: ApprovalKey;
+  /** Base64 of the SHA-256 of what the answer relies on: policies, targets and the agent's key. */
+  readonly basis: string;
+  readonly terms: ApprovalTerms;
+  /** Null for a retrieval, as `host` and `targetPath`. */
+  readonly method: string | null;
+  readonly host: string | null;
+  readonly targetPath: string | null;
+  readonly purpose: string | null;
+  readonly status: ApprovalStatus;
+  readonly requestedAt: number;
+  readonly answerBy: number;
+  readonly approvers: readonly Approver[];
+  readonly endedBy: ActorName | null;
+  readonly endedAt: number | null;
+  readonly reason: string | null;
+  /** The remaining uses of an approved request; null if the number is not limited. */
+  readonly usesLeft: number | null;
+  readonly grantEndsAt: number | null;
+  /** The time after which the row has no effect. */
+  readonly expiresAt: number;
+}
+
+export interface ApprovalRequest {
+  readonly id: ApprovalId;
+  readonly expiresAt: number;
+  readonly sealed: Uint8Array;
+}
+
+export const MAX_NONCE_LENGTH = 64;
+/** How long a retry still learns that its request timed out or was withdrawn; afterwards it asks again. */
+export const ENDED_NOTICE_MS = 60_000;
+
+/** @throws INVALID_REQUEST */
+export function parseApprovalId(text: string): ApprovalId {
+  if (!UUID.test(text)) throw invalidRequest('approval_id', 'must be a UUID in lower case');
+  return text as ApprovalId;
+}
+
+/** @throws INVALID_REQUEST */
+export function parseNonce(text: string): string {
+  if (text === '' || text.length > MAX_NONCE_LENGTH) throw invalidRequest('nonce', 'must be that of the approval');
+  return text;
+}
+
+/** The time decides, also before an entry records it. */
+export function approvalStatus({ status, answerBy }: Approval, now: number): ApprovalStatus {
+  return status === 'pending' && now >= answerBy ? 'timed_out' : status;
+}
+
+/** Whether the approval lets a request pass now that its key covers. */
+export function isGrant(approval: Approval, basis: string, tokenHash: TokenHash, now: number): boolean {
+  const { status, usesLeft, grantEndsAt, terms } = approval;
+  if (status !== 'approved' || approval.basis !== basis) return false;
+  if (terms.isForSession && approval.tokenHash !== tokenHash) return false;
+  return now < (grantEndsAt ?? 0) && (usesLeft === null || usesLeft > 0);
+}
+
+export interface CoveredUse {
+  readonly use: UseRequest;
+  /** The digest of the headers and the body. */
+  readonly bodyDigest: string;
+  /** Whether it opens a WebSocket, over which more is sent than was shown. */
+  readonly isUpgrade: boolean;
+}
+
+/** What a grant of these terms covers, as parts of its key. Two requests with equal parts share a grant. */
+export function coveredParts(
+  agentId: AgentId,
+  action: ApprovedAction,
+  path: CredentialPath,
+  { each }: ApprovalTerms,
+  request: CoveredUse | { readonly version: string } | null,
+): readonly string[] {
+  const whole = [agentId, action, path, each];
+  if (request === null) return whole;
+  if ('version' in request) return [...whole, request.version];
+  const { use, bodyDigest, isUpgrade } = request;
+  const kind = isUpgrade ? ['websocket'] : [];
+  const host = [...whole, originOf(use.url)];
+  if (each === 'host') return [...host, ...kind];
+  const endpoint = [...host, use.method, use.url.path];
+  return each === 'endpoint' ? [...endpoint, ...kind] : [...endpoint, use.url.query, bodyDigest];
+}
+
+/** The holder of the approval: its keys, and when a panic last ended its access. */
+type KeyHolder = Pick<Agent, 'sessionsEndedAt'> &
+  Partial<Pick<Agent, 'formerPublicKey'>> & { readonly publicKey: string | null };
+
+export interface ApprovalBasis {
+  /** Those that demand it, and the one that decides. */
+  readonly policies: readonly Policy[];
+  /** Another credential at the path, after a deletion, is another one. */
+  readonly credentialId: CredentialId | null;
+  readonly usage: Usage | null;
+  readonly holder: KeyHolder | null;
+}
+
+/** The text on which an approval relies. A change of any part voids it. */
+export function basisText({ policies, credentialId, usage, holder }: ApprovalBasis): string {
+  const byName = [...new Map(policies.map((policy) => [policy.name, policy])).values()];
+  const rules = byName.sort((a, b) => (a.name < b.name ? -1 : 1)).map((policy) => Policy.toReply(policy));
+  const targets = usage === null ? null : [usage.service, usage.targets, usage.placement];
+  const { publicKey = null, formerPublicKey = null, sessionsEndedAt = null } = holder ?? {};
+  return JSON.stringify([rules, credentialId, targets, publicKey, formerPublicKey, sessionsEndedAt]);
+}
+
+/** Whether an operator of the name may not answer: the request is its own, or its agent's where two have to agree. */
+export function isOwnRequest(name: ActorName, approval: Pick<Approval, 'agentName' | 'terms'>, agent: Agent | null) {
+  if (approval.agentName === name) return true;
+  return approval.terms.quorum > 1 && agent?.registeredBy.includes(name) === true;
+}
+
+/** Whether the administrator's token counts as a person: an operator that holds it would be two. */
+export function countsToken({ terms }: Pick<Approval, 'terms'>, operators: readonly Operator[]): boolean {
+  return terms.quorum === 1 || operators.length === 0;
+}
+
+/** How many may answer. While no operator exists, the administrator's token is the one approver. */
+export function countApprovers(
+  operators: readonly Operator[],
+  request: Pick<Approval, 'agentName' | 'terms'>,
+  agent: Agent | null,
+): number {
+  if (operators.length === 0) return isOwnRequest(ADMIN, request, agent) ? 0 : 1;
+  const mayAnswer = (operator: Operator): boolean =>
+    hasRole(operator, 'approver') && canSignIn(operator) && !isOwnRequest(operator.name, request, agent);
+  return operators.filter(mayAnswer).length;
+}
+
+export function votesOf(request: Approval, operators: readonly Operator[], agent: Agent | null): readonly Approver[] {
+  const isValid = ({ operator, operatorId }: Approver): boolean => {
+    if (isOwnRequest(operator, request, agent)) return false;
+    if (operator === ADMIN) return countsToken(request, operators);
+    const known = operators.find(({ id }) => id === operatorId);
+    return known !== undefined && hasRole(known, 'approver');
+  };
+  return request.approvers.filter(isValid);
+}
+
+/** Why an approval timed out, for the log. */
+export function describeTimeout({ approvers, terms }: Pick<Approval, 'approvers' | 'terms'>): string {
+  if (approvers.length === 0) return 'no answer came in time';
+  return `${approvers.length} of ${terms.quorum} operators approved in time`;
+}
+
+export function describeScope({ action, terms, path, agentName, ...request }: Approval): string {
+  const { each } = terms;
+  const agent = agentName.includes(':') ? agentName : `agent:${agentName}`;
+  const named = request.purpose === null ? '' : `, ${request.purpose},`;
+  if (action === 'retrieve') return `One retrieval of ${path}${named} by ${agent}, which then has the value.`;
+  const { method, host, targetPath } = request;
+  const what =
+    each === 'request'
+      ? `This exact ${method} request to ${host}${targetPath}`
+      : each === 'endpoint'
+        ? `Any ${method} request to ${host}${targetPath}`
+        : `Any request to ${host}`;
+  return `${what} with ${path} by ${agent}, ${describeLimit(terms)}.`;
+}

@@ -1,0 +1,223 @@
+/** Requests that wait for people: their bodies, which are read before anything is sent, and what is shown of them. */
+import { isUtf8 } from 'node:buffer';
+import { Readable } from 'node:stream';
+import { forwardedHeaders } from '../../broker/injection.ts';
+import type { HeaderPairs } from '../../broker/protocol.ts';
+import type { Context } from '../../core/operation.ts';
+import { Sha256, sha256Base64 } from '../../crypto/primitives.ts';
+import { ApiError } from '../../engine/errors.ts';
+import { NEVER_ABORTED } from '../../ledger/single-flight.ts';
+import { nameVersion, type RetrieveRequest } from '../credentials/retrieve.ts';
+import { type StartedUse, startUse, type UseOrder } from '../use/start-use.ts';
+import { originOf, type UseRequest } from '../use/target.ts';
+import type { ApprovalHolds, HeldRequest } from './approval-holds.ts';
+
+export interface UseCall {
+  readonly order: UseOrder;
+  readonly headers: HeaderPairs;
+  /** Called when the use is allowed and recorded; before that, nothing of the body is read. Null without one. */
+  openBody(): Readable | null;
+  /** The length in bytes; null if it is not known. */
+  readonly bodyLength: number | null;
+  readonly isUpgrade: boolean;
+  /** The base URL without its selector, which replaces the target's origin in links; null to leave links. */
+  readonly baseUrl: string | null;
+  /** Cuts the use, because the client has disconnected. */
+  readonly signal?: AbortSignal;
+}
+
+/** A body is kept in memory while its request waits. */
+const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_HELD_BYTES = 64 * 1024 * 1024;
+/** So that no agent takes the place of all others. */
+const MAX_HELD_BYTES_OF_AGENT = 16 * 1024 * 1024;
+const MAX_HEADER_BYTES = 16 * 1024;
+/** More of a body is not shown; its length and digest are. */
+const MAX_SHOWN_BYTES = 16 * 1024;
+
+interface ShownHeader {
+  readonly name: string;
+  readonly value: string;
+}
+
+export interface ShownCall {
+  readonly method: string;
+  readonly url: string;
+  /** Those that are sent and bound, sorted by name in lower case. */
+  readonly headers: readonly ShownHeader[];
+  /** What is sent over it afterwards is not shown. */
+  readonly opens_websocket: boolean;
+  readonly content_type: string | null;
+  readonly body: string;
+  readonly body_encoding: 'utf8' | 'base64';
+  readonly body_bytes: number;
+  readonly body_sha256: string;
+  readonly truncated: boolean;
+}
+
+export function heldRetrieval(request: RetrieveRequest): HeldRequest {
+  const { path } = request;
+  return {
+    action: 'retrieve',
+    path,
+    version: nameVersion(request),
+    bodyDigest: '',
+    isUpgrade: false,
+    shown: () => 'null',
+  };
+}
+
+/** Decides uses. One that needs an approval is held until it has one; its body is then in memory until the use ends. */
+export class UseDecisions {
+  readonly #approvals: ApprovalHolds;
+  #bytes = 0;
+  readonly #bytesOfAgent = new Map<string, number>();
+
+  constructor(approvals: ApprovalHolds) {
+    this.#approvals = approvals;
+  }
+
+  /** @throws APPROVAL_PENDING, PAYLOAD_TOO_LARGE, UNAVAILABLE; the decision's error */
+  async decide(
+    context: Context,
+    requested: UseCall,
+  ): Promise<{ started: StartedUse; call: UseCall; release: () => void }> {
+    const { order, signal = NEVER_ABORTED } = requested;
+    let body = { call: requested, release: (): void => undefined };
+    try {
+      const started = await this.#approvals.resolve<StartedUse>(
+        context,
+        (ask) => startUse(context, order, ask),
+        async () => {
+          const { held, ...read } = await this.#hold(requested, callerOf(context));
+          body = read;
+          return held;
+        },
+        () => signal,
+      );
+      return { started, ...body };
+    } catch (error) {
+      body.release();
+      throw error;
+    }
+  }
+
+  /**
+   * Reads the body of a use. The returned call sends it from memory; `release` frees it.
+   * @throws PAYLOAD_TOO_LARGE; UNAVAILABLE if too many bodies wait
+   */
+  async #hold(call: UseCall, agent: string): Promise<{ held: HeldRequest; call: UseCall; release: () => void }> {
+    const headerBytes = boundHeaders(call).reduce((sum, { name, value }) => sum + name.length + value.length, 0);
+    if (headerBytes > MAX_HEADER_BYTES) {
+      throw new ApiError('PAYLOAD_TOO_LARGE', 'A request that needs an approval may have headers of 16 KiB at most.');
+    }
+    const stream = call.isUpgrade ? null : call.openBody();
+    const body = stream === null ? null : await this.#read(stream, agent);
+    const size = body?.length ?? 0;
+    const digest = new Sha256();
+    if (body !== null) digest.update(body);
+    const bodySha256 = digest.hex();
+    const held: HeldRequest = {
+      action: 'use',
+      path: call.order.path,
+      version: null,
+      bodyDigest: digestOf(call, bodySha256),
+      isUpgrade: call.isUpgrade,
+      shown: (request) => JSON.stringify(request === null ? null : toShown(request, call, body, bodySha256)),
+    };
+    return {
+      held,
+      call: body === null ? call : { ...call, openBody: () => Readable.from([body]), bodyLength: size },
+      release: () => this.#count(agent, -size),
+    };
+  }
+
+  /** Bytes count as soon as they arrive, because many bodies may arrive at the same time. */
+  async #read(stream: Readable, agent: string): Promise<Buffer> {
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    try {
+      for await (const chunk of stream) {
+        if (!(chunk instanceof Uint8Array)) continue;
+        chunks.push(chunk);
+        length += chunk.length;
+        this.#count(agent, chunk.length);
+        if (length > MAX_BODY_BYTES) {
+          throw new ApiError('PAYLOAD_TOO_LARGE', 'A request that needs an approval may have a body of 1 MiB at most.');
+        }
+        if (this.#bytes > MAX_HELD_BYTES || (this.#bytesOfAgent.get(agent) ?? 0) > MAX_HELD_BYTES_OF_AGENT) {
+          throw new ApiError('UNAVAILABLE', 'Too many requests wait for approvals. Try again in a few seconds.', 5);
+        }
+      }
+      return Buffer.concat(chunks);
+    } catch (error) {
+      this.#count(agent, -length);
+      throw error;
+    }
+  }
+
+  #count(agent: string, bytes: number): void {
+    this.#bytes += bytes;
+    const ofAgent = (this.#bytesOfAgent.get(agent) ?? 0) + bytes;
+    if (ofAgent > 0) this.#bytesOfAgent.set(agent, ofAgent);
+    else this.#bytesOfAgent.delete(agent);
+  }
+}
+
+/** The digest includes the headers that are bound. An upgrade has no body, and then sends more than was shown. */
+function digestOf(call: UseCall, bodySha256: string): string {
+  return sha256Base64(JSON.stringify([boundHeaders(call), call.isUpgrade, bodySha256]));
+}
+
+/**
+ * What a retry sends with other values, and what does not change what a request does: the client, what it accepts,
+ * caches, traces and the ids of tries. `Sec-WebSocket-Protocol` is not among them: it may choose what a connection
+ * does.
+ */
+const VOLATILE =
+  /^(?:user-agent|accept|accept-(?:charset|encoding|language)|cache-control|pragma|date|dnt|priority|origin|referer|sec-(?:ch-ua.*|fetch-(?:dest|mode|site|user)|gpc|websocket-(?:key|version))|traceparent|tracestate|baggage|sentry-trace|b3|x-b3-.*|x-datadog-.*|x-amzn-trace-id|x-request-id|x-correlation-id|x-client-request-id|x-stainless-.*|x-amz-date|amz-sdk-.*|idempotency-key)$/;
+
+const sentHeaders = (call: UseCall): HeaderPairs => forwardedHeaders({ ...call, method: call.order.request.method });
+
+/** Sorted by name; those of one name stay in order. */
+function boundHeaders(call: UseCall): readonly ShownHeader[] {
+  return sentHeaders(call)
+    .map(([name, value]) => ({ name: name.toLowerCase(), value }))
+    .filter(({ name }) => !VOLATILE.test(name))
+    .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+}
+
+function callerOf({ authentication }: Context): string {
+  return authentication.kind === 'admin' ? '' : authentication.agentName;
+}
+
+/** The header as it is sent. */
+function headerOf(call: UseCall, wanted: string): string | null {
+  const values = sentHeaders(call).flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
+  return values.length === 0 ? null : values.join(', ');
+}
+
+function toShown({ method, url }: UseRequest, call: UseCall, body: Buffer | null, bodySha256: string): ShownCall {
+  const shown = (body ?? Buffer.alloc(0)).subarray(0, MAX_SHOWN_BYTES);
+  // An encoded body may look like another text.
+  const text = headerOf(call, 'content-encoding') === null ? withoutCutCharacter(shown) : null;
+  return {
+    method,
+    url: `${originOf(url)}${url.path}${url.query}`,
+    headers: boundHeaders(call),
+    opens_websocket: call.isUpgrade,
+    content_type: headerOf(call, 'content-type'),
+    body: text === null ? shown.toString('base64') : text.toString('utf8'),
+    body_encoding: text === null ? 'base64' : 'utf8',
+    body_bytes: body?.length ?? 0,
+    body_sha256: bodySha256,
+    truncated: (body?.length ?? 0) > shown.length,
+  };
+}
+
+/** Null for bytes that are not text. Text that was cut within a character of UTF-8, of up to four bytes, stays text. */
+function withoutCutCharacter(bytes: Buffer): Buffer | null {
+  const lengths = [0, 1, 2, 3].map((rest) => bytes.length - rest).filter((length) => length >= 0);
+  const length = lengths.find((each) => isUtf8(bytes.subarray(0, each)));
+  return length === undefined ? null : bytes.subarray(0, length);
+}

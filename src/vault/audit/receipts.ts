@@ -1,0 +1,93 @@
+/** Hands out the newest checkpoint, and proofs against it. SOURCE: docs/audit.md. */
+
+import { authorize } from '../../core/authorize.ts';
+import type { Context } from '../../core/operation.ts';
+import { formatReceipt } from '../../crypto/checkpoint.ts';
+import { encodeHash, isConsistent, rootOfInclusion } from '../../crypto/tree.ts';
+import { ApiError, invalidRequest } from '../../engine/errors.ts';
+import { readEntries } from '../../store/audit-log.ts';
+import type { Vault } from '../vault.ts';
+import { CheckpointConflictError, type SignedCheckpoint } from './checkpoints.ts';
+import { IncompleteTreeError, LogTree } from './log-tree.ts';
+
+/** @throws ACCESS_DENIED, UNAUTHENTICATED, SESSION_EXPIRED, INTEGRITY_FAILURE, UNAVAILABLE; so does each of these */
+export async function readCheckpoint(vault: Vault, context: Context): Promise<SignedCheckpoint> {
+  await vault.ledger.read(authorize(context, 'audit.checkpoint'));
+  return intact(() => vault.checkpoints.covering(0));
+}
+
+export interface ProvenEntry {
+  readonly seq: number;
+  readonly hmac: string;
+  readonly size: number;
+  /** Base64. */
+  readonly proof: readonly string[];
+  readonly receipt: string;
+  readonly verifierKey: string;
+}
+
+/** @throws NOT_FOUND if the log has no such entry */
+export async function proveEntry(vault: Vault, context: Context, seq: number): Promise<ProvenEntry> {
+  await vault.ledger.read(authorize(context, 'audit.proof'));
+  const [entry] = await vault.store.run(readEntries(seq, seq, 1));
+  if (entry === undefined) throw new ApiError('NOT_FOUND', 'The log has no such entry.');
+  const { hmac } = entry;
+  return intact(async () => {
+    const { size, root, note, verifierKey } = await vault.checkpoints.covering(seq);
+    const proof = await new LogTree(vault.store, size).inclusionProof(seq);
+    if (rootOfInclusion(hmac, seq - 1, size, proof) !== root) throw new IncompleteTreeError();
+    const receipt = formatReceipt({ seq, hmac, proof, checkpoint: note });
+    return { seq, hmac, size, proof: proof.map(encodeHash), receipt, verifierKey };
+  });
+}
+
+export interface ProvenConsistency {
+  readonly from: number;
+  readonly to: number;
+  readonly fromRoot: string;
+  readonly toRoot: string;
+  /** Base64. */
+  readonly proof: readonly string[];
+}
+
+/** `to` is by default the size of the newest checkpoint. @throws INVALID_REQUEST for a size that the log has not */
+export async function proveConsistency(
+  vault: Vault,
+  context: Context,
+  from: number,
+  to: number | null,
+): Promise<ProvenConsistency> {
+  await vault.ledger.read(authorize(context, 'audit.proof'));
+  return intact(async () => {
+    const newest = await vault.checkpoints.covering(to ?? from);
+    const size = to ?? newest.size;
+    if (size > newest.size) throw invalidRequest('to', 'must not be greater than the number of entries of the log');
+    if (from > size) throw invalidRequest('from', 'must not be greater than the size of the later tree');
+    const later = new LogTree(vault.store, size);
+    const earlierRoot = await later.root(from);
+    const proof = await later.consistencyProof(from);
+    const root = size === newest.size ? newest.root : await later.root();
+    if (!isConsistent({ size: from, root: earlierRoot }, { size, root }, proof)) {
+      throw new IncompleteTreeError();
+    }
+    return {
+      from,
+      to: size,
+      fromRoot: encodeHash(earlierRoot),
+      toRoot: encodeHash(root),
+      proof: proof.map(encodeHash),
+    };
+  });
+}
+
+async function intact<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof IncompleteTreeError) && !(error instanceof CheckpointConflictError)) throw error;
+    throw new ApiError(
+      'INTEGRITY_FAILURE',
+      'The log does not agree with its signed tree: it was altered. Verify it: GET /api/v1/audit/verify.',
+    );
+  }
+}

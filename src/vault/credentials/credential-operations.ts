@@ -1,0 +1,126 @@
+/**
+ * Stores, lists, describes and deletes credentials. SOURCE: docs/api.md, "Credentials"; docs/decisions.md,
+ * "Credentials".
+ */
+
+import type { VersionInfo } from '../../core/batch-state.ts';
+import { putRow, removeRow } from '../../core/change.ts';
+import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../../core/names.ts';
+import { type Context, denied, type Operation, operation, succeeded } from '../../core/operation.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import { ALL_PATHS, type PathRange } from '../../core/pattern.ts';
+import { access, credentialAltered, credentialNotFound } from './access.ts';
+import { type Credential, type CredentialVersion, isKept, isTooLargeToUse, type Secret } from './credential.ts';
+
+export interface NewValue {
+  readonly path: CredentialPath;
+  readonly value: Secret;
+  /** Undefined keeps the current type; a new credential gets the default. */
+  readonly type: CredentialType | undefined;
+  readonly description: string | undefined;
+  /** `If-None-Match: *`: rejects a path that exists. */
+  readonly onlyIfNew: boolean;
+}
+
+export function store(context: Context, request: NewValue): Operation<Credential> {
+  const { path, value } = request;
+  const description = {
+    context,
+    permission: 'credential.store' as const,
+    resource: path,
+    reads: { credential: path, usage: true as const },
+  };
+  return operation(description, (input) => {
+    const { caller, state, moment, entry } = input;
+    const granted = access(state, caller, 'store', path);
+    if (!granted.allowed) return denied(input, granted.denial);
+    const { policyName } = granted;
+    if (state.isAltered(path)) return credentialAltered(input, policyName);
+    const before = state.credential(path);
+    if (before !== null && request.onlyIfNew) return denied(input, { code: 'path_taken' }, { policyName });
+    if (before !== null && state.usage(before) !== null && isTooLargeToUse(value))
+      return denied(input, { code: 'value_too_large' }, { policyName });
+    const credential: Credential = {
+      id: before?.id ?? (moment.newId() as CredentialId),
+      path,
+      type: request.type ?? before?.type ?? DEFAULT_TYPE,
+      description: request.description ?? before?.description ?? '',
+      createdAt: before?.createdAt ?? moment.now,
+      updatedAt: moment.now,
+      version: (before?.version ?? 0) + 1,
+    };
+    const version: CredentialVersion = {
+      version: credential.version,
+      type: credential.type,
+      createdAt: moment.now,
+      content: value,
+    };
+    const through = credential.version - state.settings.versionsKept;
+    return succeeded(credential, entry('allowed', { policyName }), [
+      putRow('credential', credential),
+      { kind: 'addVersion', credential, version },
+      ...(through > 0 ? [{ kind: 'pruneVersions' as const, credentialId: credential.id, through }] : []),
+    ]);
+  });
+}
+
+export function remove(context: Context, path: CredentialPath): Operation<null> {
+  return operation(
+    { context, permission: 'credential.delete', resource: path, reads: { credential: path } },
+    (input) => {
+      const { caller, state, moment, entry } = input;
+      const granted = access(state, caller, 'delete', path);
+      if (!granted.allowed) return denied(input, granted.denial);
+      const { policyName } = granted;
+      const credential = state.credential(path);
+      if (credential === null) return credentialNotFound(input, policyName);
+      const { id } = credential;
+      return succeeded(null, entry('allowed', { policyName }), [
+        removeRow('credential', { id, path }),
+        removeRow('targets', { path }),
+        {
+          kind: 'revokeMatching',
+          revocation: { agentId: null, credentialId: id, kind: null, revokedAt: moment.now, seq: moment.seq },
+        },
+      ]);
+    },
+  );
+}
+
+export function list(context: Context): Operation<readonly PathRange[]> {
+  return operation({ context, permission: 'credential.list', resource: '*' }, ({ caller, state, entry }) => {
+    if (caller.kind === 'admin' || caller.kind === 'operator') return succeeded(ALL_PATHS, entry('allowed'));
+    return succeeded(state.control.policies.grantedRanges(caller.agent.name, 'list'), entry('allowed'));
+  });
+}
+
+export interface Metadata {
+  readonly credential: Credential;
+  /** Oldest first. */
+  readonly versions: readonly VersionInfo[];
+}
+
+/** `?view=metadata`: returns no value, issues no lease, and needs `list`. */
+export function readMetadata(context: Context, path: CredentialPath): Operation<Metadata> {
+  return operation(
+    {
+      context,
+      permission: 'credential.list',
+      resource: path,
+      reads: { credential: path, history: true },
+    },
+    (input) => {
+      const { caller, state, entry } = input;
+      const granted = access(state, caller, 'list', path);
+      if (!granted.allowed) return denied(input, granted.denial);
+      const { policyName } = granted;
+      if (state.isAltered(path)) return credentialAltered(input, policyName);
+      const credential = state.credential(path);
+      if (credential === null) return credentialNotFound(input, policyName);
+      const kept = (state.loaded.histories.get(credential.id) ?? []).filter(({ version }) =>
+        isKept(version, credential, state.settings.versionsKept),
+      );
+      return succeeded({ credential, versions: kept }, entry('allowed', { policyName }));
+    },
+  );
+}

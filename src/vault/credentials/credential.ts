@@ -1,0 +1,110 @@
+/**
+ * Credentials, their versions and the grammar of values. SOURCE: docs/api.md, "Credentials"; docs/decisions.md,
+ * "Credentials".
+ */
+
+import type { CredentialId, CredentialType } from '../../core/names.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import { invalidRequest } from '../../engine/errors.ts';
+
+export interface Credential {
+  /**
+   * Immutable: a credential created again at the same path gets a new id, under which old ciphertexts do not decrypt.
+   */
+  readonly id: CredentialId;
+  readonly path: CredentialPath;
+  readonly type: CredentialType;
+  readonly description: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** The newest version: 1, 2, 3 … */
+  readonly version: number;
+}
+
+export interface CountedCredential extends Credential {
+  readonly accessCount: number;
+}
+
+/** A value as it is stored; `crypto/sealing.ts` defines the bytes. */
+export type Sealed = Uint8Array;
+
+export interface CredentialVersion {
+  readonly version: number;
+  /** The credential's type when this version was stored. */
+  readonly type: CredentialType;
+  readonly createdAt: number;
+  /** A `Secret` if the version was stored earlier in the same batch. */
+  readonly content: Sealed | Secret;
+}
+
+/** The associated data of a value: a ciphertext decrypts only under the same four fields. */
+export interface AssociatedData {
+  readonly credentialId: CredentialId;
+  readonly path: CredentialPath;
+  readonly type: CredentialType;
+  readonly version: number;
+}
+
+/** Whether the version is one of the newest `versionsKept`. Older ones count as deleted even while their rows exist. */
+export function isKept(version: number, credential: Credential, versionsKept: number): boolean {
+  return version >= 1 && version <= credential.version && version > credential.version - versionsKept;
+}
+
+export const MAX_VALUE_BYTES = 262_144;
+/** Larger values are retrieved only. WHY: redacting one in a response must not delay the requests of others. */
+export const MAX_USED_VALUE_BYTES = 4096;
+/** A `Sealed` is longer than its value by this: format version, key id, nonce and tag. */
+const SEALED_OVERHEAD_BYTES = 33;
+
+/** Length in UTF-8, without encoding it. */
+function utf8Length(text: string): number {
+  let bytes = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    // Each half of a surrogate pair counts two of the pair's four bytes.
+    bytes += unit < 0x80 ? 1 : unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 2 : 3;
+  }
+  return bytes;
+}
+
+/** Whether a value, as it is stored, is too large for brokered requests. */
+export function isTooLargeToUse(content: Sealed | Secret): boolean {
+  const bytes = content instanceof Secret ? utf8Length(content.reveal()) : content.length - SEALED_OVERHEAD_BYTES;
+  return bytes > MAX_USED_VALUE_BYTES;
+}
+
+export const TOO_LARGE_TO_USE = `value: is over ${MAX_USED_VALUE_BYTES} bytes, too large to be used in brokered requests; it can be retrieved. Store a smaller value, or delete the credential's targets.`;
+
+/** @throws INVALID_REQUEST */
+export function parseValue(text: string): Secret {
+  if (!text.isWellFormed()) throw invalidRequest('value', 'must be well-formed Unicode, without unpaired surrogates');
+  const bytes = text.length > MAX_VALUE_BYTES ? text.length : utf8Length(text);
+  if (bytes < 1 || bytes > MAX_VALUE_BYTES)
+    throw invalidRequest('value', `must be 1 to ${MAX_VALUE_BYTES} bytes of UTF-8`);
+  return new Secret(text);
+}
+
+/** A value that must not leak by accident: printing, JSON and inspection show `[secret]`. Only `reveal` returns it. */
+export class Secret {
+  readonly #value: string;
+
+  constructor(value: string) {
+    this.#value = value;
+  }
+
+  reveal(): string {
+    return this.#value;
+  }
+
+  toString(): string {
+    return '[secret]';
+  }
+
+  toJSON(): string {
+    return '[secret]';
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return '[secret]';
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * Operations on credentials that need a budget or the store in addition to the ledger. SOURCE: docs/api.md,
+ * "Credentials".
+ */
+
+import type { CredentialType } from '../../core/names.ts';
+import type { Context } from '../../core/operation.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import { countCredentials, listCredentials as readCredentialPage } from '../../store/credential-lists.ts';
+import { type CredentialCursor, FIRST_CREDENTIAL } from '../../store/queries.ts';
+import { withBudget } from '../agents/agent-budgets.ts';
+import type { UseCall } from '../approvals/held-requests.ts';
+import { heldRetrieval } from '../approvals/held-requests.ts';
+import { type Listing, type PageRequest, readListing } from '../paging.ts';
+import type { OngoingUse } from '../use/uses.ts';
+import type { Vault } from '../vault.ts';
+import type { CountedCredential, Credential } from './credential.ts';
+import { list, type Metadata, type NewValue, readMetadata, store } from './credential-operations.ts';
+import { type RetrievalResult, type RetrieveRequest, retrieve } from './retrieve.ts';
+
+/** Approximate size of the rows of a stored value without its texts. WHY: small values would cost almost nothing. */
+const ROWS_BYTES = 1024;
+
+export function retrieveCredential(
+  vault: Vault,
+  context: Context,
+  request: RetrieveRequest,
+  disconnectSignal?: () => AbortSignal,
+): Promise<RetrievalResult> {
+  const { approvals, budgets, clock } = vault;
+  const work = () =>
+    approvals.resolve<RetrievalResult>(
+      context,
+      (ask) => retrieve(context, request, ask),
+      async () => heldRetrieval(request),
+      disconnectSignal,
+    );
+  return withBudget(budgets.leases, context, 1, clock.now(), work);
+}
+
+export function storeCredential(vault: Vault, context: Context, request: NewValue): Promise<Credential> {
+  const { ledger, budgets, clock } = vault;
+  const { path, value, description = '' } = request;
+  const bytes = Buffer.byteLength(value.reveal());
+  const work = () => ledger.submit(store(context, request), bytes);
+  const charged = bytes + Buffer.byteLength(description) + path.length + ROWS_BYTES;
+  return withBudget(budgets.storedBytes, context, charged, clock.now(), work);
+}
+
+/** Decides and starts one use. Each has a lease, so it is charged as a retrieval. */
+export function startUse(vault: Vault, context: Context, call: UseCall): Promise<OngoingUse> {
+  const { uses, budgets, clock } = vault;
+  return withBudget(budgets.leases, context, 1, clock.now(), () => uses.start(context, call));
+}
+
+export interface MetadataWithCount extends Metadata {
+  readonly credential: CountedCredential;
+}
+
+/** The access count is read after the decision. */
+export async function readCredentialMetadata(
+  vault: Vault,
+  context: Context,
+  path: CredentialPath,
+): Promise<MetadataWithCount> {
+  const { credential, versions } = await vault.ledger.submit(readMetadata(context, path));
+  const accessCount = await vault.store.readAccessCount(credential.id);
+  return { credential: { ...credential, accessCount }, versions };
+}
+
+/** The credentials that the caller may list, sorted by path. */
+export async function listCredentials(
+  vault: Vault,
+  context: Context,
+  filter: { type: CredentialType | null },
+  page: PageRequest | null,
+  signal: AbortSignal,
+): Promise<Listing<CountedCredential>> {
+  const { ledger, store, scanTurns } = vault;
+  const ranges = await ledger.submit(list(context));
+  const query = { ranges, type: filter.type };
+  const source = {
+    start: FIRST_CREDENTIAL,
+    list: (from: CredentialCursor, limit: number) => store.run(readCredentialPage(store.dialect, query, from, limit)),
+    count: (from: CredentialCursor, atMost: number) => store.run(countCredentials(store.dialect, query, from, atMost)),
+  };
+  return readListing(page, source, scanTurns.readerOf(context, signal));
+}

@@ -1,0 +1,105 @@
+/**
+ * Rotates the data, root, audit and signing keys, and adds, tests and removes key slots. A secret of an attended slot
+ * never reaches the server, only its public key.
+ */
+import type { Change } from '../../core/change.ts';
+import type { Context } from '../../core/operation.ts';
+import { isSlotPublicKey, parsePassphraseParameters, slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
+import { newKey } from '../../crypto/keyset.ts';
+import { newId } from '../../crypto/primitives.ts';
+import { assertShareParameters } from '../../crypto/shares.ts';
+import { invalidRequest } from '../../engine/errors.ts';
+import { Secret } from '../credentials/credential.ts';
+import type { Vault } from '../vault.ts';
+import {
+  addKeySlot,
+  listKeySlots,
+  rotateAuditKey,
+  rotateDataKey,
+  rotateRootKey,
+  testKeySlot,
+} from './key-operations.ts';
+import { isAttended, type KeySlot, type SlotId, type SlotKind, type SlotName, type SlotParameters } from './keyset.ts';
+
+export interface NewSlot {
+  readonly name: SlotName;
+  readonly kind: SlotKind;
+  /** The public key of an attended slot, whose secret a command computes again from the parameters. */
+  readonly publicKey: string | null;
+  readonly parameters: SlotParameters;
+  /** The name of a key or a credential, for the other kinds. */
+  readonly key: string | null;
+}
+
+export async function addSlot(vault: Vault, context: Context, request: NewSlot): Promise<KeySlot> {
+  const { ledger, keys, clock, slotSecrets } = vault;
+  const { name, kind } = request;
+  // ORDER: a caller that will be rejected causes no call to another service.
+  const slots = await ledger.read(listKeySlots(context));
+  const { publicKey, parameters } = isAttended(kind)
+    ? attendedSlot(request, slots)
+    : await slotSecrets.create(kind, request.key, keys.vaultId).then(({ secret, parameters }) => ({
+        publicKey: slotPublicKey(slotPrivateKey(secret)),
+        parameters,
+      }));
+  const slot: KeySlot = { id: newId() as SlotId, name, kind, parameters, publicKey, createdAt: clock.now() };
+  return ledger.submit(addKeySlot(context, slot));
+}
+
+/** @throws INVALID_REQUEST for a slot whose secret no command could compute again */
+function attendedSlot(
+  { kind, publicKey, parameters, key }: NewSlot,
+  slots: readonly KeySlot[],
+): Pick<KeySlot, 'publicKey' | 'parameters'> {
+  if (key !== null) throw invalidRequest('key', 'is not allowed for this kind');
+  if (publicKey === null || !isSlotPublicKey(publicKey)) {
+    throw invalidRequest('public_key', 'must be the base64 of an X25519 public key of 32 bytes');
+  }
+  if (kind === 'passphrase') parsePassphraseParameters(parameters);
+  if (kind === 'shamir') {
+    assertShareParameters(parameters);
+    // WHY: a share names its slot by the group.
+    if (slots.some((slot) => slot.parameters['group'] === parameters['group'])) {
+      throw invalidRequest('parameters.group', 'is that of another key slot');
+    }
+  }
+  return { publicKey, parameters };
+}
+
+/**
+ * Whether the slot opens the vault. `publicKey` is what a command computed from the secret of an attended slot; the
+ * service gets the secret of another kind itself.
+ */
+export async function testSlot(
+  vault: Vault,
+  context: Context,
+  name: SlotName,
+  publicKey: string | null,
+): Promise<{ readonly opens: boolean; readonly problem: string | null }> {
+  const slots = await vault.ledger.read(listKeySlots(context));
+  const slot = slots.find((each) => each.name === name);
+  const problem = slot === undefined ? 'no key slot has this name' : await findProblem(vault, slot, publicKey);
+  return { opens: await vault.ledger.submit(testKeySlot(context, name, problem)), problem };
+}
+
+async function findProblem({ keys, slotSecrets }: Vault, slot: KeySlot, given: string | null): Promise<string | null> {
+  if (isAttended(slot.kind)) {
+    if (given === null) throw invalidRequest('public_key', 'must be given for a slot of this kind');
+    return given === slot.publicKey ? null : 'the secret is not that of the slot';
+  }
+  const found = await slotSecrets.open(slot, keys.vaultId);
+  if ('problem' in found) return found.problem;
+  return slotPublicKey(slotPrivateKey(found.secret)) === slot.publicKey ? null : 'the secret is not that of the slot';
+}
+
+const OPERATIONS = { data: rotateDataKey, root: rotateRootKey, audit: rotateAuditKey };
+
+export async function rotateKey(vault: Vault, context: Context, which: keyof typeof OPERATIONS): Promise<void> {
+  await vault.ledger.submit(OPERATIONS[which](context, new Secret(newKey())));
+  if (which === 'data') vault.reencryption.begin();
+}
+
+/** Replaces the key that signs checkpoints, because other entries may have been at the same places of the log. */
+export function newSigningKey(): Change {
+  return { kind: 'editKeyset', edit: { kind: 'addSigningKey', seed: new Secret(newKey()) } };
+}

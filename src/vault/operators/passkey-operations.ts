@@ -1,0 +1,143 @@
+/** Registers and removes passkeys of operators. SOURCE: docs/operators.md, "Signing in". */
+
+import { putRow } from '../../core/change.ts';
+import type { Denial } from '../../core/denials.ts';
+import type { AgentId, ChallengeId, OperatorName } from '../../core/names.ts';
+import {
+  type Context,
+  denied,
+  type Operation,
+  type OperationInput,
+  type Outcome,
+  operation,
+  rejected,
+  succeeded,
+} from '../../core/operation.ts';
+import { draftEntry } from '../audit/audit-entry.ts';
+import type { Origin } from '../sessions/sign-in-operations.ts';
+import { hasRole, MAX_PASSKEYS, type Operator, type Passkey, type PasskeyId } from './operator.ts';
+import { rejectLastSignIn } from './operator-operations.ts';
+
+export const ENROLMENT_LIFE_MS = 24 * 3_600_000;
+
+/** What an enrolment code is bound to: a passkey that is added or removed voids it, and so does an end of sessions. */
+export function enrolmentState({ passkeys, sessionsEndedAt }: Operator): string {
+  return JSON.stringify([passkeys?.map(({ id }) => id) ?? [], sessionsEndedAt]);
+}
+
+export const readOwnOperator = (context: Context) =>
+  operation<Operator>({ context, permission: 'operator.passkey_add', resource: '*' }, ({ caller, entry }) =>
+    caller.kind === 'operator'
+      ? succeeded(caller.operator, null)
+      : denied({ entry }, { code: 'operator_required', to: 'passkeys' }),
+  );
+
+export interface PasskeyRegistration {
+  readonly operatorId: AgentId;
+  readonly challengeId: ChallengeId;
+  readonly challengeExpiresAt: number;
+  readonly passkey: Omit<Passkey, 'addedAt'>;
+}
+
+function obstacle(
+  { loaded, control }: OperationInput['state'],
+  now: number,
+  operator: Operator | null,
+  { challengeId, challengeExpiresAt, operatorId, passkey }: PasskeyRegistration,
+): Denial | null {
+  const isLate = now >= challengeExpiresAt || loaded.spentChallenges.has(challengeId);
+  if (isLate || operator?.id !== operatorId) return { code: 'sign_in_failed' };
+  if ((operator.passkeys?.length ?? 0) >= MAX_PASSKEYS) return { code: 'too_many_passkeys' };
+  return control.operatorByPasskey(passkey.id) === null ? null : { code: 'passkey_taken' };
+}
+
+function added(
+  operator: Operator,
+  { challengeId, challengeExpiresAt, passkey }: PasskeyRegistration,
+  entry: Outcome<Passkey>['entry'],
+  now: number,
+): Outcome<Passkey> {
+  const made: Passkey = { ...passkey, addedAt: now };
+  return succeeded(made, entry, [
+    { kind: 'consumeChallenge', id: challengeId, expiresAt: challengeExpiresAt },
+    putRow('operator', { ...operator, passkeys: [...(operator.passkeys ?? []), made] }),
+  ]);
+}
+
+export function addOwnPasskey(context: Context, request: PasskeyRegistration): Operation<Passkey> {
+  const spec = { context, permission: 'operator.passkey_add', resource: '*' } as const;
+  return operation<Passkey>(
+    { ...spec, reads: { challenge: request.challengeId } },
+    ({ caller, state, moment, entry }) => {
+      if (caller.kind !== 'operator') return denied({ entry }, { code: 'operator_required', to: 'passkeys' });
+      const { operator } = caller;
+      const denial = obstacle(state, moment.now, operator, request);
+      const resource = operator.name;
+      if (denial !== null) return denied({ entry }, denial, { resource });
+      const reason = `the passkey ${request.passkey.label}`;
+      return added(operator, request, entry('allowed', { resource, reason }), moment.now);
+    },
+  );
+}
+
+/** Adds a passkey by an enrolment code, whose MAC was already checked against `state`. */
+export function enrolPasskey(
+  { requestId, remoteAddr }: Origin,
+  request: PasskeyRegistration & { readonly state: string; readonly codeExpiresAt: number },
+): Operation<Passkey> {
+  return {
+    reads: { challenge: request.challengeId },
+    requester: { kind: 'unauthenticated', remoteAddr },
+    decide(known, { now }) {
+      const operator = known.control.operatorById(request.operatorId);
+      const isUsed = operator === null || enrolmentState(operator) !== request.state || now >= request.codeExpiresAt;
+      if (isUsed) return rejected({ code: 'sign_in_failed' }, null);
+      const denial = obstacle(known, now, operator, request);
+      if (denial !== null) return rejected(denial, null);
+      const entry = draftEntry({
+        eventType: 'operator.passkey_add',
+        agentName: operator.name,
+        resource: operator.name,
+        result: 'allowed',
+        reason: `the passkey ${request.passkey.label}, with an enrolment code`,
+        requestId,
+        remoteAddr,
+      });
+      return added(operator, request, entry, now);
+    },
+  };
+}
+
+/** Returns the operator, whose code the caller may make; recorded, because the code opens a way in. */
+export const inviteOperator = (context: Context, name: OperatorName) =>
+  operation<Operator>({ context, permission: 'operator.invite', resource: name }, ({ state, entry }) => {
+    const operator = state.control.operatorByName(name);
+    if (operator === null) return denied({ entry }, { code: 'operator_not_found' });
+    return succeeded(operator, entry('allowed'));
+  });
+
+/**
+ * The operator itself or an admin removes a passkey. The operator's sessions and leases end, because one may be on a
+ * lost device.
+ */
+export const removePasskey = (context: Context, name: OperatorName, id: PasskeyId) =>
+  operation<null>({ context, permission: 'operator.passkey_remove', resource: name }, (input) => {
+    const { caller, state, moment, entry } = input;
+    const operator = state.control.operatorByName(name);
+    if (caller.kind === 'operator' && caller.operator.id !== operator?.id && !hasRole(caller.operator, 'admin')) {
+      return denied(input, { code: 'passkey_of_other' });
+    }
+    const passkey = operator?.passkeys?.find((each) => each.id === id);
+    if (operator === null || passkey === undefined) return denied(input, { code: 'passkey_not_found' });
+    const others = operator.passkeys?.filter((each) => each !== passkey) ?? [];
+    const { now, seq } = moment;
+    const changed = { ...operator, passkeys: others.length === 0 ? null : others, sessionsEndedAt: now };
+    const rejection = rejectLastSignIn(input, operator, changed, 'id');
+    if (rejection !== null) return rejection;
+    const revocation = { agentId: operator.id, credentialId: null, kind: null, revokedAt: now, seq };
+    return succeeded(
+      null,
+      entry('allowed', { reason: `the passkey ${passkey.label}; its sessions and leases ended` }),
+      [putRow('operator', changed), { kind: 'revokeMatching', revocation }],
+    );
+  });

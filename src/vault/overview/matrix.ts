@@ -1,0 +1,116 @@
+/** What agents may do with credentials: the decisions of a page of agents and paths, with their reasons. */
+
+import { authorize } from '../../core/authorize.ts';
+import type { AgentName } from '../../core/names.ts';
+import type { Context } from '../../core/operation.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import { ALL_PATHS, type Pattern, toRanges } from '../../core/pattern.ts';
+import { countCredentials, listCredentials } from '../../store/credential-lists.ts';
+import { type CredentialCursor, FIRST_CREDENTIAL } from '../../store/queries.ts';
+import { type ListReader, type PageRequest, readListing, Slice } from '../paging.ts';
+import { decide, explain, explainBriefly } from '../policies/decision.ts';
+import { ACTIONS } from '../policies/policy.ts';
+import type { PolicyIndex } from '../policies/policy-index.ts';
+import type { Vault } from '../vault.ts';
+
+/** The length of the reasons in a response; further ones are brief. WHY: turning 13 MB into JSON takes 30 ms. */
+const MAX_REASONS_LENGTH = 1024 * 1024;
+
+export interface MatrixRequest {
+  readonly agents: PageRequest;
+  /** Only agents whose names begin with it; empty for all. */
+  readonly agentPrefix: string;
+  readonly paths: PageRequest;
+  /** Only this path and those below it; null for all. */
+  readonly prefix: CredentialPath | null;
+}
+
+interface MatrixDecision {
+  readonly allowed: boolean;
+  readonly policyName: string | null;
+  readonly reason: string;
+}
+
+export interface AccessMatrix {
+  readonly agents: readonly AgentName[];
+  readonly agentsTotal: number;
+  readonly paths: readonly CredentialPath[];
+  readonly pathsTotal: number;
+  /** Each different one once. */
+  readonly decisions: readonly MatrixDecision[];
+  /** An index of `decisions` for each agent, path and action. */
+  readonly cells: readonly (readonly (readonly number[])[])[];
+}
+
+export async function readMatrix(
+  vault: Vault,
+  context: Context,
+  request: MatrixRequest,
+  signal: AbortSignal,
+): Promise<AccessMatrix> {
+  await vault.ledger.read(authorize(context, 'policy.matrix'));
+  const { memory } = vault.ledger;
+  const all = memory.control.agents().filter(({ name }) => name.startsWith(request.agentPrefix));
+  const page = all.slice(request.agents.offset, request.agents.offset + request.agents.limit);
+  const agents = page.map(({ name }) => name);
+  const reader = vault.scanTurns.readerOf(context, signal);
+  const { paths, total } = await readPaths(vault, request, reader);
+  const decideAll = () => decideCells(() => memory.control.policies, agents, paths, signal);
+  const { decisions, cells } = await reader.inTurn(decideAll);
+  return { agents, agentsTotal: all.length, paths, pathsTotal: total, decisions, cells };
+}
+
+async function readPaths({ store }: Vault, { prefix, paths: page }: MatrixRequest, reader: ListReader) {
+  const ranges = prefix === null ? ALL_PATHS : toRanges([prefix, `${prefix}/*`] as readonly string[] as Pattern[]);
+  const query = { ranges, type: null };
+  const source = {
+    start: FIRST_CREDENTIAL,
+    list: (from: CredentialCursor, limit: number) => store.run(listCredentials(store.dialect, query, from, limit)),
+    count: (from: CredentialCursor, atMost: number) => store.run(countCredentials(store.dialect, query, from, atMost)),
+  };
+  const listing = await readListing(page, source, reader);
+  const paths: CredentialPath[] = [];
+  for await (const rows of listing.rows) paths.push(...rows.map(({ path }) => path));
+  return { paths, total: listing.meta?.total ?? paths.length };
+}
+
+/** Decides in slices, between which other requests are served. The policies are those of the time of each agent. */
+export async function decideCells(
+  readPolicies: () => PolicyIndex,
+  agents: readonly AgentName[],
+  paths: readonly CredentialPath[],
+  signal?: AbortSignal,
+): Promise<Pick<AccessMatrix, 'decisions' | 'cells'>> {
+  const decisions: MatrixDecision[] = [];
+  const indexes = new Map<string, number>();
+  let reasonsLength = 0;
+  const toIndex = (allowed: boolean, policyName: string | null, reason: string): number => {
+    // The reason of a permission names its policy.
+    const known = indexes.get(reason);
+    if (known !== undefined) return known;
+    reasonsLength += reason.length;
+    indexes.set(reason, decisions.length);
+    return decisions.push({ allowed, policyName, reason }) - 1;
+  };
+  const cells: number[][][] = [];
+  const slice = new Slice();
+  for (const agent of agents) {
+    const policies = readPolicies();
+    const row: number[][] = [];
+    for (const path of paths) {
+      const cell: number[] = [];
+      for (const action of ACTIONS) {
+        const decision = decide(policies, agent, action, path);
+        const question = { policies, agent, isRegistered: true, action, path };
+        const reason =
+          reasonsLength < MAX_REASONS_LENGTH ? explain(decision, question) : explainBriefly(decision, question);
+        cell.push(toIndex(decision.allowed, decision.allowed ? decision.policyName : null, reason));
+        // After each action: where many policies apply, one takes a millisecond.
+        if (slice.isOver) await slice.pause(signal);
+      }
+      row.push(cell);
+    }
+    cells.push(row);
+  }
+  return { decisions, cells };
+}

@@ -1,0 +1,108 @@
+/**
+ * Limits failed logins per pair of agent and address, and per address. The limit is checked before the signature, and
+ * only a failed attempt is charged. SOURCE: docs/decisions.md, "Agents and sessions".
+ */
+
+import { Tally } from '../../core/measures.ts';
+import type { PrincipalName } from '../../core/names.ts';
+import { ApiError, type ApiErrorCode } from '../../engine/errors.ts';
+import type { Clock } from '../../ledger/clock.ts';
+import { type Bucket, TokenBuckets } from '../../ledger/token-buckets.ts';
+
+type LoginResult = 'ok' | 'failed' | 'throttled' | 'error';
+
+/** Ends an attempt. Only a failed one is charged. */
+export type Settle = (hasFailed: boolean) => void;
+
+export class LoginThrottle {
+  /** Per pair of agent and address. */
+  readonly #byAgent = new TokenBuckets(60, 60_000);
+  readonly #byAddress = new TokenBuckets(300, 30_000);
+  /** Attempts with a challenge of this service. `error`: neither the signature nor a limit decided. */
+  readonly attempts = new Tally<LoginResult>(['ok', 'failed', 'throttled', 'error']);
+  #settled = Promise.withResolvers<void>();
+
+  /**
+   * Admits an attempt and runs it: charged if it ends with AUTH_FAILED, or with another of `charged`. `agent`: null
+   * while it is not known who signs in. @throws RATE_LIMITED
+   */
+  async run<R>(
+    agent: PrincipalName | null,
+    remoteAddr: string | null,
+    clock: Clock,
+    attempt: () => Promise<R>,
+    charged: readonly ApiErrorCode[] = ['AUTH_FAILED'],
+  ): Promise<R> {
+    const settle = await this.admit(agent, remoteAddr, clock);
+    try {
+      const result = await attempt();
+      settle(false);
+      this.attempts.add('ok');
+      return result;
+    } catch (error) {
+      const code = error instanceof ApiError ? error.code : null;
+      settle(code !== null && charged.includes(code));
+      this.attempts.add(code === 'AUTH_FAILED' ? 'failed' : 'error');
+      throw error;
+    }
+  }
+
+  /**
+   * Admits an attempt. If the attempts in progress may exhaust the limit, it waits for them first, so that any number
+   * of concurrent successful logins is admitted. @throws RATE_LIMITED with the seconds to wait
+   */
+  async admit(agent: PrincipalName | null, remoteAddr: string | null, clock: Clock): Promise<Settle> {
+    for (;;) {
+      const settle = this.tryAdmit(agent, remoteAddr, clock.now());
+      if (settle !== null) return settle;
+      await this.#settled.promise;
+    }
+  }
+
+  /** Null if the result depends on the attempts in progress. @throws RATE_LIMITED */
+  tryAdmit(agent: PrincipalName | null, remoteAddr: string | null, now: number): Settle | null {
+    const address = addressPrefix(remoteAddr ?? 'local');
+    const ofAddress = this.#byAddress.at(address, now);
+    if (ofAddress.tokens < 1) throw this.#limited(this.#byAddress.waitSeconds(ofAddress));
+    const ofAgent = agent === null ? null : this.#byAgent.at(`${agent.toLowerCase()} ${address}`, now);
+    if (ofAgent !== null && ofAgent.tokens < 1) throw this.#limited(this.#byAgent.waitSeconds(ofAgent));
+    const buckets = ofAgent === null ? [ofAddress] : [ofAddress, ofAgent];
+    if (buckets.some(({ tokens, reserved }) => tokens - reserved < 1)) return null;
+    for (const bucket of buckets) bucket.reserved += 1;
+    return (hasFailed) => this.#settle(buckets, hasFailed);
+  }
+
+  #limited(seconds: number): ApiError {
+    this.attempts.add('throttled');
+    return new ApiError(
+      'RATE_LIMITED',
+      `Too many failed logins from this address. Try again in ${seconds} s.`,
+      seconds,
+    );
+  }
+
+  #settle(buckets: readonly Bucket[], hasFailed: boolean): void {
+    for (const bucket of buckets) {
+      bucket.reserved -= 1;
+      if (hasFailed) bucket.tokens -= 1;
+    }
+    this.#settled.resolve();
+    this.#settled = Promise.withResolvers<void>();
+  }
+}
+
+/**
+ * An IPv4 address unchanged, or the first 64 bits of an IPv6 address, because a single host can use all addresses of a
+ * /64.
+ */
+export function addressPrefix(address: string): string {
+  if (!address.includes(':')) return address;
+  const [head = '', tail] = address.split('::');
+  const first = head.split(':').filter((group) => group !== '');
+  const rest = tail === undefined ? [] : tail.split(':');
+  const zeros = Array<string>(Math.max(0, 8 - first.length - rest.length)).fill('0');
+  return [...first, ...(tail === undefined ? [] : zeros), ...rest]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':');
+}

@@ -1,0 +1,125 @@
+/**
+ * Writes, reads and deletes where a credential may be used. A change ends the credential's use leases, because they
+ * were issued for other targets. SOURCE: docs/api.md, "Targets"; docs/decisions.md, "Brokered use".
+ */
+
+import type { BatchState } from '../../core/batch-state.ts';
+import { putRow, removeRow } from '../../core/change.ts';
+import type { Denial } from '../../core/denials.ts';
+import { networkViolation, operatorField } from '../../core/ip-network.ts';
+import {
+  type Context,
+  denied,
+  type Operation,
+  type OperationInput,
+  operation,
+  rejected,
+  succeeded,
+} from '../../core/operation.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import type { CompleteUsage } from '../catalogue/catalogue.ts';
+import { access, credentialAltered, credentialNotFound } from '../credentials/access.ts';
+import { isTooLargeToUse } from '../credentials/credential.ts';
+import type { Usage } from './target.ts';
+
+export interface UsageDraft extends CompleteUsage {
+  readonly path: CredentialPath;
+}
+
+const usageAt =
+  (path: CredentialPath) =>
+  (known: BatchState): Usage | null => {
+    const credential = known.credential(path);
+    return credential === null ? null : known.usage(credential);
+  };
+
+const endUseLeases = ({ moment }: OperationInput, credentialId: Usage['credentialId']) => ({
+  kind: 'revokeMatching' as const,
+  revocation: { agentId: null, credentialId, kind: 'use' as const, revokedAt: moment.now, seq: moment.seq },
+});
+
+/** Needs `store` on the path, as a new value does. */
+export function putTargets(context: Context, draft: UsageDraft): Operation<Usage> {
+  const { path } = draft;
+  return operation(
+    {
+      context,
+      permission: 'target.put',
+      resource: path,
+      reads: { credential: path, usage: true, version: 'newest' },
+      target: usageAt(path),
+    },
+    (input) => {
+      const { caller, state, moment, entry } = input;
+      const granted = access(state, caller, 'store', path);
+      if (!granted.allowed) return denied(input, granted.denial);
+      const { policyName } = granted;
+      const violation = draftViolation(input, draft);
+      if (violation !== null) return denied(input, violation, { policyName });
+      if (state.isAltered(path)) return credentialAltered(input, policyName);
+      const credential = state.credential(path);
+      if (credential === null) return credentialNotFound(input, policyName);
+      const newest = state.loaded.version(credential.id, credential.version);
+      if (newest !== null && isTooLargeToUse(newest.content))
+        return denied(input, { code: 'value_too_large' }, { policyName });
+      const usage: Usage = { ...draft, credentialId: credential.id, updatedAt: moment.now };
+      return succeeded(usage, entry('allowed', { policyName }), [
+        putRow('targets', usage),
+        endUseLeases(input, credential.id),
+      ]);
+    },
+  );
+}
+
+/** Where a value may go beyond public hosts is an operator's decision, within the networks of the server's flag. */
+function draftViolation({ caller, state }: OperationInput, { targets, path }: UsageDraft): Denial | null {
+  const isPerson = caller.kind === 'admin' || caller.kind === 'operator';
+  const field = isPerson ? null : operatorField(targets);
+  if (field !== null) return { code: 'operator_field', field, path };
+  const violation = networkViolation(targets, state.settings.targetNetworks ?? null);
+  return violation === null ? null : { code: 'network_not_allowed', ...violation };
+}
+
+/** Needs `list`. Recorded only if it is denied. */
+export function readTargets(context: Context, path: CredentialPath): Operation<Usage> {
+  return operation(
+    {
+      context,
+      permission: 'target.read',
+      resource: path,
+      reads: { credential: path, usage: true },
+      target: usageAt(path),
+    },
+    (input) => {
+      const granted = access(input.state, input.caller, 'list', path);
+      if (!granted.allowed) return denied(input, granted.denial);
+      const usage = usageAt(path)(input.state);
+      return usage === null ? rejected({ code: 'targets_not_found' }, null) : succeeded(usage, null);
+    },
+  );
+}
+
+/** Needs `store`. From its entry on the credential cannot be used. */
+export function deleteTargets(context: Context, path: CredentialPath): Operation<null> {
+  return operation(
+    {
+      context,
+      permission: 'target.delete',
+      resource: path,
+      reads: { credential: path, usage: true },
+      target: usageAt(path),
+    },
+    (input) => {
+      const { caller, state, entry } = input;
+      const granted = access(state, caller, 'store', path);
+      if (!granted.allowed) return denied(input, granted.denial);
+      const { policyName } = granted;
+      const usage = usageAt(path)(state);
+      if (usage === null) return denied(input, { code: 'targets_not_found' }, { policyName });
+      return succeeded(null, entry('allowed', { policyName }), [
+        removeRow('targets', { path }),
+        endUseLeases(input, usage.credentialId),
+      ]);
+    },
+  );
+}

@@ -1,0 +1,268 @@
+/**
+ * Uses of credentials that agents never see. A use is decided and recorded, then the broker makes the request; its
+ * result is recorded when the response has ended. A running use is cut when its lease, caller, grant or target ends.
+ * INVARIANT: the broker gets an order only after the entry of its intent is durable.
+ */
+import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BrokerClient } from '../../broker/broker-client.ts';
+import type { BrokerHead, HeaderPairs, Order, UseResult } from '../../broker/protocol.ts';
+import { Tally } from '../../core/measures.ts';
+import type { ActorName, EntryId } from '../../core/names.ts';
+import type { Context, Operation } from '../../core/operation.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { StoredChange } from '../../store/store.ts';
+import type { ApprovalHolds } from '../approvals/approval-holds.ts';
+import { type UseCall, UseDecisions } from '../approvals/held-requests.ts';
+import { USE_ENDS, type UseEnd } from '../audit/audit-entry.ts';
+import { checkUse, endUse } from './running-uses.ts';
+import type { StartedUse } from './start-use.ts';
+import type { Admission, UseLimits } from './use-limits.ts';
+
+export interface OngoingUse {
+  readonly started: StartedUse;
+  readonly head: BrokerHead;
+  /** The caller destroys it to abort the request. */
+  readonly body: Readable;
+  /** Resolves when the response has ended; never rejects. */
+  readonly result: Promise<UseResult>;
+  /** Known when the body has ended. */
+  trailers(): HeaderPairs;
+}
+
+interface Running {
+  readonly context: Context;
+  readonly started: StartedUse;
+  readonly cut: AbortController;
+  readonly admission: Admission;
+  /** Set before it is cut. */
+  end: UseEnd | null;
+  /** Resolves when the response has ended. */
+  ended: Promise<void>;
+}
+
+/** Where this server makes no request, whatever a target allows. */
+export interface NetworkLimits {
+  /** The only networks that targets may allow; null for all. */
+  readonly targetNetworks: readonly string[] | null;
+  /** The ports on which the server listens. */
+  readonly ownPorts: () => readonly number[];
+}
+
+/** Whether the change may end any brokered request. */
+function mayEndAny(change: StoredChange): boolean {
+  if (change.kind === 'put') return change.resource === 'policy' || change.resource === 'targets';
+  return change.kind === 'remove' || change.kind === 'revokeMatching';
+}
+
+/** Half of the second within which a change on another node cuts a use here. */
+const CHECK_INTERVAL_MS = 500;
+/** Bounds the work of one interval. */
+const MAX_CHECKS = 1000;
+const RETRY_MS = 1000;
+/** WHY one for all: an abort without a reason creates an error with its stack for each use. */
+const CUT = new Error('the use was cut');
+
+export class Uses {
+  readonly #ledger: Ledger;
+  readonly #broker: BrokerClient;
+  readonly #limits: UseLimits;
+  readonly #decisions: UseDecisions;
+  readonly #networks: NetworkLimits;
+  /** The key is the intent's entry; requests checked longest ago come first. */
+  readonly #running = new Map<EntryId, Running>();
+  readonly measures = { started: 0, redactions: 0, ended: new Tally(USE_ENDS), bytes: new Tally(['in', 'out']) };
+  #timer: NodeJS.Timeout | null = null;
+  /** Results that are not recorded yet. */
+  readonly #unrecorded = new Set<Promise<void>>();
+  #isStopped = false;
+
+  constructor(
+    ledger: Ledger,
+    broker: BrokerClient,
+    limits: UseLimits,
+    approvals: ApprovalHolds,
+    networks: NetworkLimits,
+  ) {
+    this.#ledger = ledger;
+    this.#broker = broker;
+    this.#limits = limits;
+    this.#decisions = new UseDecisions(approvals);
+    this.#networks = networks;
+  }
+
+  get runningCount(): number {
+    return this.#running.size;
+  }
+
+  /** Resolves when the upstream's head is there. @throws RATE_LIMITED; the decision's error */
+  async start(context: Context, requested: UseCall): Promise<OngoingUse> {
+    const admission = await this.#limits.admit(context, requested.order.path);
+    const { started, call, release } = await this.#decisions
+      .decide(context, requested)
+      .catch((error: unknown): never => {
+        admission.cancel();
+        throw error;
+      });
+    const running: Running = {
+      context,
+      started,
+      cut: new AbortController(),
+      admission,
+      end: null,
+      ended: Promise.resolve(),
+    };
+    this.#running.set(started.entryId, running);
+    this.measures.started += 1;
+    const { signal } = call;
+    signal?.addEventListener('abort', () => running.cut.abort(CUT), { once: true });
+    // WHY also then: the decision may have waited for the store while the vault was being locked.
+    if (signal?.aborted === true || this.#isStopped) running.cut.abort(CUT);
+    this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
+    const use = this.#broker.use(toOrder(call, started, this.#networks), call.openBody(), running.cut.signal);
+    running.ended = use.result.then((result) => {
+      release();
+      this.#end(running, result);
+    });
+    const head = await use.head.catch((): BrokerHead => ({ kind: 'error', failure: 'broker' }));
+    return { started, head, body: use.body, result: use.result, trailers: () => use.trailers };
+  }
+
+  /** Checks every running use after a commit that may have ended one. */
+  committed(changes: readonly StoredChange[]): void {
+    if (this.#running.size === 0) return;
+    // WHY: the end of each use of a session revokes its lease, which concerns no other use; nor does an approval.
+    const leases = new Set(changes.flatMap((change) => (change.kind === 'revokeLease' ? [change.id] : [])));
+    const approvals = new Set(
+      changes.flatMap((change) =>
+        change.kind === 'put' && change.resource === 'approval' && change.row.status === 'withdrawn'
+          ? [change.row.id]
+          : [],
+      ),
+    );
+    const concernsAll = changes.some(mayEndAny);
+    if (!concernsAll && leases.size === 0 && approvals.size === 0) return;
+    for (const running of this.#running.values()) {
+      const { leaseId, approvalId } = running.started;
+      const isConcerned = leases.has(leaseId) || (approvalId !== null && approvals.has(approvalId));
+      if (concernsAll || isConcerned) this.#check(running);
+    }
+  }
+
+  /** Cuts the running uses of the agent, or all for null, whose leases or callers ended. Returns their number. */
+  cut(agentName: ActorName | null): number {
+    const running = this.#runningOf(agentName);
+    for (const each of running) {
+      each.end = 'revoked';
+      each.cut.abort(CUT);
+    }
+    return running.length;
+  }
+
+  /** How many uses of the agent, or of all for null, are running. */
+  count(agentName: ActorName | null): number {
+    return this.#runningOf(agentName).length;
+  }
+
+  #runningOf(agentName: ActorName | null): readonly Running[] {
+    return [...this.#running.values()].filter(
+      ({ end, started }) => end === null && (agentName === null || started.agentName === agentName),
+    );
+  }
+
+  /** Cuts every running use. Resolves when their results are recorded, or cannot be. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    if (this.#timer !== null) clearInterval(this.#timer);
+    for (const { cut } of this.#running.values()) cut.abort(CUT);
+    await Promise.all([...this.#running.values()].map(({ ended }) => ended));
+    await Promise.all(this.#unrecorded);
+    await this.#limits.stop();
+  }
+
+  /** Finds what no commit of this node tells: the end of a lease or session, and changes of other nodes. */
+  #checkOldest(): void {
+    for (const [id, running] of [...this.#running].slice(0, MAX_CHECKS)) {
+      this.#running.delete(id);
+      this.#running.set(id, running);
+      this.#check(running);
+    }
+  }
+
+  #check(running: Running): void {
+    const { authentication } = running.context;
+    const { leaseId, path, request, approvalId } = running.started;
+    const check = checkUse({ leaseId, path, request, approvalId, authentication });
+    // A read that fails decides nothing; the next interval checks again.
+    this.#ledger.read(check).then(
+      (end) => {
+        if (end === null || running.end !== null) return;
+        running.end = end;
+        running.cut.abort(CUT);
+      },
+      () => undefined,
+    );
+  }
+
+  #end(running: Running, { status, bytesIn, bytesOut, redactions, ended }: UseResult): void {
+    const { context, started } = running;
+    this.#running.delete(started.entryId);
+    running.admission.end(bytesIn + bytesOut);
+    this.measures.ended.add(running.end ?? ended);
+    this.measures.redactions += redactions;
+    this.measures.bytes.add('in', bytesIn);
+    this.measures.bytes.add('out', bytesOut);
+    if (this.#running.size === 0 && this.#timer !== null) {
+      clearInterval(this.#timer);
+      this.#timer = null;
+    }
+    const operation = endUse({
+      started,
+      context,
+      result: { status, bytes_in: bytesIn, bytes_out: bytesOut, redactions, ended: running.end ?? ended },
+      endsLease: context.authentication.kind !== 'lease',
+    });
+    const recorded = this.#record(operation).finally(() => this.#unrecorded.delete(recorded));
+    this.#unrecorded.add(recorded);
+  }
+
+  /** Repeats until it succeeds or the service stops: the response was passed on, so the log must have its end. */
+  async #record(operation: Operation<null>): Promise<void> {
+    for (;;) {
+      const isRecorded = await this.#ledger.submitWithNext(operation).then(
+        () => true,
+        () => false,
+      );
+      if (isRecorded || this.#isStopped) return;
+      await sleep(RETRY_MS, undefined, { ref: false });
+    }
+  }
+}
+
+function toOrder(
+  { headers, bodyLength, isUpgrade, baseUrl }: UseCall,
+  started: StartedUse,
+  { targetNetworks, ownPorts }: NetworkLimits,
+): Order {
+  const { request, target, placement, value, selector } = started;
+  const { method, url } = request;
+  return {
+    caller: started.agentName,
+    method,
+    scheme: url.scheme,
+    host: url.host,
+    port: url.port,
+    path: url.path + url.query,
+    headers,
+    bodyLength,
+    placement,
+    value: value.reveal(),
+    allowNetworks: target.allowNetworks,
+    targetNetworks,
+    ownPorts: ownPorts(),
+    caPem: target.caPem,
+    redact: [],
+    isUpgrade,
+    linkPrefix: baseUrl === null || selector === null ? null : `${baseUrl}/${selector}`,
+  };
+}
