@@ -224,6 +224,13 @@ export const ErrorInfo = StrictObject({
   code: ErrorCode,
   message: Text,
   approval_id: Type.Optional(Type.String({ ...fields.Id, description: 'Of an error about an approval.' })),
+  current: Type.Optional(
+    Type.Unsafe<object | null>({
+      type: ['object', 'null'],
+      description:
+        'With PRECONDITION_FAILED, for operators and the administrator: the resource as `GET` returns it, with its `ETag` in the header; null if it does not exist.',
+    }),
+  ),
 });
 export const ErrorBody = StrictObject({ error: ErrorInfo });
 export const Approver = StrictObject({ operator: fields.ActorName, at: Timestamp });

@@ -1,5 +1,6 @@
 /** Errors of the client, with a code for programs. */
 import type { ApiErrorCode } from '../engine/errors.ts';
+import type { Tagged } from './api-client.ts';
 
 /**
  * `UNREACHABLE`: no connection, or it was lost. `TIMED_OUT`: no complete response in time. `INVALID_RESPONSE`: the
@@ -20,7 +21,7 @@ export type ClientCode =
 export type ErrorCode = ApiErrorCode | ClientCode | (string & {});
 
 type Details = Partial<
-  Pick<LeaseholdError, 'status' | 'requestId' | 'retryAfterSeconds' | 'approvalId' | 'option' | 'cause'>
+  Pick<LeaseholdError, 'status' | 'requestId' | 'retryAfterSeconds' | 'approvalId' | 'current' | 'option' | 'cause'>
 >;
 
 /** Thrown by every call. The message never contains a value or a token. */
@@ -32,6 +33,11 @@ export class LeaseholdError extends Error {
   readonly retryAfterSeconds: number | null;
   /** Set with the codes about an approval. */
   readonly approvalId: string | null;
+  /**
+   * With PRECONDITION_FAILED the resource as it is now, and null if it does not exist. Undefined with other codes, and
+   * for agents.
+   */
+  readonly current: Tagged<unknown> | null | undefined;
   /** Set with BAD_OPTIONS: the invalid option, if it is a single one. */
   readonly option: string | null;
 
@@ -41,6 +47,7 @@ export class LeaseholdError extends Error {
       requestId = null,
       retryAfterSeconds = null,
       approvalId = null,
+      current,
       option = null,
       cause,
     } = details;
@@ -51,6 +58,7 @@ export class LeaseholdError extends Error {
     this.requestId = requestId;
     this.retryAfterSeconds = retryAfterSeconds;
     this.approvalId = approvalId;
+    this.current = current;
     this.option = option;
   }
 }

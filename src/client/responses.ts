@@ -2,6 +2,7 @@
  * Reads responses, and turns error responses into errors. Errors never quote the body of a server that is not
  * Leasehold.
  */
+import type { Tagged } from './api-client.ts';
 import { LeaseholdError } from './errors.ts';
 import type { ErrorBody, Health } from './types.ts';
 
@@ -19,7 +20,8 @@ export function reasonOf(error: unknown): string {
 const MAX_BYTES = 256 * 1024 * 1024;
 /** No response with a value of 256 KiB is longer, however JSON escapes it. */
 export const MAX_VALUE_BYTES = 4 * 1024 * 1024;
-const MAX_ERROR_BYTES = 64 * 1024;
+/** The largest resource that an error contains has 16 targets with certificates. */
+const MAX_ERROR_BYTES = 2 * 1024 * 1024;
 
 interface JsonBody {
   readonly body: object;
@@ -76,13 +78,24 @@ export async function toError(response: Response): Promise<LeaseholdError> {
     retryAfterSeconds: toSeconds(headers.get('retry-after')),
   };
   if (typeof error?.code === 'string' && typeof error.message === 'string') {
-    return new LeaseholdError(error.code, error.message, { ...details, approvalId: error.approval_id ?? null });
+    const approvalId = error.approval_id ?? null;
+    return new LeaseholdError(error.code, error.message, {
+      ...details,
+      approvalId,
+      current: currentOf(error, headers),
+    });
   }
   // The health endpoint of a server that is not healthy.
   if (typeof data?.status === 'string') {
     return new LeaseholdError('UNAVAILABLE', `the server reports the status "${data.status}"`, details);
   }
   throw notLeasehold(response);
+}
+
+/** The resource on which the request's precondition failed. Undefined if the server does not show it. */
+function currentOf({ current }: ErrorBody['error'], headers: Headers): Tagged<unknown> | null | undefined {
+  const tag = headers.get('etag');
+  return current == null ? current : tag === null ? undefined : { data: current, tag };
 }
 
 /** WHY only digits: a delay of less than nothing would end at once, and the call would be repeated without a pause. */

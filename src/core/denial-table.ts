@@ -2,138 +2,38 @@
  * The closed table of denials: the texts of each code, made from its parameters. The messages and reasons of denials
  * exist only here. SOURCE: docs/denials.md.
  */
-import { type ApiErrorCode, invalidRequest } from '../engine/errors.ts';
-import { type Approval, describeTimeout } from '../vault/approvals/approval.ts';
+import { describeTimeout } from '../vault/approvals/approval.ts';
 import { TOO_LARGE_TO_USE } from '../vault/credentials/credential.ts';
-import { MAX_PASSKEYS, type Role } from '../vault/operators/operator.ts';
+import type { Role } from '../vault/operators/operator.ts';
 import { ACTIONS } from '../vault/policies/policy.ts';
-import type { LimitKind } from '../vault/use/misuse-operations.ts';
-import { type Mismatch, originOf, type Target } from '../vault/use/target.ts';
 import type { TokenPlace } from '../vault/use/token-form.ts';
+import { forbidden, invalid, missing, rejection, toSentence } from './denial-kinds.ts';
 import {
-  type DenialClass,
-  type DenialKind,
-  forbidden,
-  invalid,
-  missing,
-  rejection,
-  type Text,
-  toSentence,
-} from './denial-kinds.ts';
+  type AboutApproval,
+  approvalOutcome,
+  byPolicies,
+  type Current,
+  describeUseLimit,
+  failedLogin,
+  givenReason,
+  LOGIN_FAILED,
+  type NetworkNotAllowed,
+  type NoTarget,
+  OPERATOR_REQUIRED,
+  operatorFieldRule,
+  PART,
+  rule,
+  SIGN_IN_FAILED,
+  TAKEN,
+  TOKEN_UNKNOWN,
+  TOO_MANY_PASSKEYS,
+  toldNetwork,
+  toldNoTarget,
+  VOID_CAUSES,
+  type VoidCause,
+} from './denial-texts.ts';
 import { IDEMPOTENCY_KEY_FIELD } from './idempotency.ts';
-import { isOperatorName, type PolicyName, type PrincipalName } from './names.ts';
 import type { CredentialPath } from './path.ts';
-
-const rule = (field: string, text: string): string => invalidRequest(field, text).message;
-
-interface Access {
-  readonly principal: PrincipalName;
-  readonly action: string;
-}
-
-/** A denial by policies. `reason` names the principal as `this agent`. */
-function byPolicies(kind: DenialClass, reason: string): DenialKind<Access> {
-  const named = ({ principal }: Access): string =>
-    isOperatorName(principal) ? reason.replace('this agent', 'this operator') : reason;
-  return { ...forbidden(named, (access) => `${named(access)} (${access.action})`), class: kind };
-}
-
-const TOKEN_UNKNOWN = 'the token is not valid. Log in at POST /auth/challenge and /auth/verify';
-
-const LOGIN_FAILED =
-  'login failed: the agent is not registered, this is not its key, or the challenge has ended. Each challenge works once, for 60 seconds';
-const SIGN_IN_FAILED = 'sign-in failed: it is not known here, or it took too long or was used before. Start again';
-
-/** A failed login or sign-in: all have the same message, and only the audit log has the reason. */
-function failedLogin<P = unknown>(reason: Text<P> | null, told: string): DenialKind<P> {
-  return { ...rejection('AUTH_FAILED', reason, told), class: 'login' };
-}
-
-interface AboutApproval {
-  readonly approval: Approval;
-}
-
-/** The denial of a request whose approval ended without a grant. */
-function approvalOutcome(
-  error: ApiErrorCode,
-  reason: (approval: Approval) => string,
-  told: (approval: Approval) => string,
-): DenialKind<AboutApproval> {
-  return rejection(
-    error,
-    ({ approval }) => `${reason(approval)} (approval:${approval.id})`,
-    ({ approval }) => told(approval),
-  );
-}
-
-const givenReason = ({ reason }: Approval): string => (reason === null ? '' : `: ${reason}`);
-
-const TAKEN = {
-  agent: 'an agent of this name, or of one that differs only in case, is registered already',
-  operator: 'an operator of this name, or of one that differs only in case, exists already',
-  policy: 'a policy of this name exists already; PUT replaces it',
-  'key slot': 'a key slot has this name',
-} as const;
-
-const OPERATOR_REQUIRED = {
-  passkeys: 'only an operator has passkeys. Add one with POST /api/v1/operators, and sign in as it',
-  handoff: "only an operator's session can be handed over. Paste the administrator's token into the console",
-} as const;
-
-const TOO_MANY_PASSKEYS = rule('response', `an operator has at most ${MAX_PASSKEYS} passkeys; remove one first`);
-
-/** Why an approval is about something else by now. */
-export const VOID_CAUSES = {
-  agent: 'the agent was deregistered',
-  approvers: 'fewer operators can approve it than the policy demands',
-  policies: 'no policy grants the request now',
-  basis:
-    'its policies, credential or targets or the key of the agent changed, or a panic ended the access of the agent',
-} as const;
-export type VoidCause = keyof typeof VOID_CAUSES;
-
-const PART = { path: 'the path', query: 'the query', header: 'a header' } as const satisfies Record<TokenPlace, string>;
-
-interface UseLimit {
-  readonly policyName: PolicyName;
-  readonly kind: LimitKind;
-  readonly amount: number;
-  /** The number of rejections that a summary records; null for a single one. */
-  readonly count: number | null;
-}
-
-function describeUseLimit({ kind, amount, count }: UseLimit): string {
-  const over = `over the policy's limit of ${amount} ${kind}`;
-  return count === null ? over : `${count} more ${count === 1 ? 'use was' : 'uses were'} rejected: ${over}`;
-}
-
-interface NoTarget {
-  readonly lacks: Mismatch;
-  /** Null if there is none, or if the caller may not read the targets. */
-  readonly nearest: Target | null;
-}
-
-function toldNoTarget({ lacks, nearest }: NoTarget): string {
-  const reason = `no target of the credential has this ${lacks}`;
-  if (nearest === null) return reason;
-  const { methods, paths } = nearest;
-  return `${reason}; the nearest is ${originOf(nearest)} with ${methods.join(', ')} on ${paths.join(', ')}`;
-}
-
-interface NetworkNotAllowed {
-  readonly field: string;
-  readonly networks: readonly string[];
-}
-
-function toldNetwork({ field, networks }: NetworkNotAllowed): string {
-  const allowed = networks.join(', ');
-  return allowed === ''
-    ? `${field} must be empty: this server allows no internal network (--target-networks none)`
-    : `${field} must be within ${allowed}, the networks that this server allows (--target-networks)`;
-}
-
-const operatorFieldRule = ({ field }: { readonly field: string }): string =>
-  `${field}: only an operator or the administrator may set http, allow_networks and ca_pem`;
 
 export const DENIALS = {
   // The caller.
@@ -154,7 +54,7 @@ export const DENIALS = {
   use_token_only: rejection('ACCESS_DENIED', 'the token of a use lease is good for uses only'),
 
   // The request.
-  precondition_failed: rejection('PRECONDITION_FAILED', 'a precondition of the request does not hold'),
+  precondition_failed: rejection<Current>('PRECONDITION_FAILED', 'a precondition of the request does not hold'),
   idempotency_key_reused: invalid(
     null,
     rule(IDEMPOTENCY_KEY_FIELD, 'was used for a different request within 24 hours; use a new key for a new request'),

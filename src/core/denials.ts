@@ -2,7 +2,7 @@
  * Denials: why an operation is not done, as a code with its parameters. Outcomes and drafts of entries carry them; the
  * texts are made when the entry is written and when the error is sent.
  */
-import { ApiError, type ApiErrorCode } from '../engine/errors.ts';
+import { ApiError, type ApiErrorCode, PreconditionFailed } from '../engine/errors.ts';
 import type { AuditEntry, AuditResult, EntryDraft } from '../vault/audit/audit-entry.ts';
 import { type DenialClass, type DenialKind, type ParametersOf, textOf, toSentence } from './denial-kinds.ts';
 import { DENIALS } from './denial-table.ts';
@@ -60,6 +60,7 @@ export function messageOf(denial: Denial): string {
 }
 
 export function toApiError(denial: Denial, retryAfterSeconds: number | null = null): ApiError {
+  if (denial.code === 'precondition_failed') return new PreconditionFailed(messageOf(denial), denial.current);
   const approvalId = 'approval' in denial ? denial.approval.id : null;
   return new ApiError(errorOf(denial), messageOf(denial), retryAfterSeconds, approvalId);
 }

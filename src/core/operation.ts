@@ -173,7 +173,9 @@ function decideOnce<R>(
   const { response } = outcome;
   if ('denial' in response && !(current === null && errorOf(response.denial) === 'NOT_FOUND')) return outcome;
   if (isMet) return outcome;
-  const denial: Denial = { code: 'precondition_failed' };
+  // WHY not for agents: one that may write targets need not be able to read them.
+  const isShown = caller.kind === 'admin' || caller.kind === 'operator';
+  const denial: Denial = { code: 'precondition_failed', current: isShown ? current : undefined };
   return rejected(denial, outcome.entry === null ? null : entry(denial));
 }
 

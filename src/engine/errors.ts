@@ -59,6 +59,16 @@ export class ApiError extends Error {
   }
 }
 
+/** A precondition that does not hold. `current` is what the request is about now; undefined for who may not see it. */
+export class PreconditionFailed extends ApiError {
+  readonly current: object | null | undefined;
+
+  constructor(message: string, current: object | null | undefined) {
+    super('PRECONDITION_FAILED', message);
+    this.current = current;
+  }
+}
+
 export function invalidRequest(field: string, rule: string): ApiError {
   return new ApiError('INVALID_REQUEST', `${field}: ${rule}`);
 }

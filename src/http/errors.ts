@@ -3,7 +3,8 @@
  * bug.
  */
 import { ERROR_STATUS } from '../api/errors.ts';
-import { ApiError, invalidRequest } from '../engine/errors.ts';
+import { ApiError, invalidRequest, PreconditionFailed } from '../engine/errors.ts';
+import { entityTag } from '../vault/header-digests.ts';
 import { storageUnavailable } from '../vault/vault.ts';
 
 export function toErrorResponse(error: ApiError) {
@@ -13,7 +14,10 @@ export function toErrorResponse(error: ApiError) {
   if (error.retryAfterSeconds !== null) headers['retry-after'] = String(error.retryAfterSeconds);
   const { code, message, approvalId } = error;
   if (approvalId !== null) headers['x-leasehold-approval'] = approvalId;
-  const body = { error: { code, message, ...(approvalId === null ? {} : { approval_id: approvalId }) } };
+  const current = error instanceof PreconditionFailed ? error.current : undefined;
+  if (current != null) headers['etag'] = entityTag(current);
+  const about = approvalId === null ? {} : { approval_id: approvalId };
+  const body = { error: { code, message, ...about, ...(current === undefined ? {} : { current }) } };
   return { status, body, headers };
 }
 

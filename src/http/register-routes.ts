@@ -5,6 +5,7 @@ import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
 import { Meta } from '../api/responses.ts';
 import type { Context } from '../core/operation.ts';
+import { PreconditionFailed } from '../engine/errors.ts';
 import { toTimestamp } from '../engine/field.ts';
 import { authorizeScrape, entityTag, toIdempotency } from '../vault/header-digests.ts';
 import type { Vault } from '../vault/vault.ts';
@@ -122,7 +123,17 @@ async function handle(
   };
   checkSchemas(row, request);
   const call = toCall(vault, request, reply, context, publicNames);
-  return send(request, reply, row, await row.handle(withIdempotency(row, request, call)));
+  try {
+    return send(request, reply, row, await row.handle(withIdempotency(row, request, call)));
+  } catch (error) {
+    throw represented(row, error);
+  }
+}
+
+/** A precondition that does not hold is answered with the present state, as GET returns it. */
+function represented({ represent }: Route, error: unknown): unknown {
+  if (!(error instanceof PreconditionFailed) || represent === null || error.current == null) return error;
+  return new PreconditionFailed(error.message, represent(error.current as never));
 }
 
 function proofFor(request: FastifyRequest, prove: ProveService): string | null {

@@ -78,8 +78,10 @@ for (const [kind, make] of Object.entries(KINDS)) {
     const { body: before } = await admin.get(path);
     const entries = await auditEntriesOf(service, async () => {
       for (const tag of [first, OTHER_TAG, `W/${second}`, second.slice(1, -1), '"1"', '']) {
-        assertRejected(await put(admin, path, bodies[2], tag), 'PRECONDITION_FAILED');
-        assertRejected(await remove(admin, path, tag), 'PRECONDITION_FAILED');
+        for (const response of [await put(admin, path, bodies[2], tag), await remove(admin, path, tag)]) {
+          assertRejected(response, 'PRECONDITION_FAILED');
+          assert.deepEqual([response.body.error.current, response.headers.get('etag')], [before.data, second]);
+        }
       }
     });
     const seen = new Set(entries.map(({ event_type, result }) => `${event_type} ${result}`));
@@ -99,8 +101,10 @@ for (const [kind, make] of Object.entries(KINDS)) {
     const tag = await tagOf(admin, path);
     assert.equal((await admin.delete(path)).status, 204);
     for (const condition of [tag, '*']) {
-      assertRejected(await put(admin, path, bodies[1], condition), 'PRECONDITION_FAILED');
-      assertRejected(await remove(admin, path, condition), 'PRECONDITION_FAILED');
+      for (const response of [await put(admin, path, bodies[1], condition), await remove(admin, path, condition)]) {
+        assertRejected(response, 'PRECONDITION_FAILED');
+        assert.deepEqual([response.body.error.current, response.headers.get('etag')], [null, null]);
+      }
     }
     assert.equal((await admin.get(path)).status, 404);
     if (!isCreatedByPut) return;
@@ -160,6 +164,15 @@ test('a caller who may not make the change learns nothing of tags', async () => 
       }
     }
   }
+});
+
+test('an agent that may write targets and not read them is not shown them', async () => {
+  const { path, bodies, create } = KINDS['targets']?.() ?? assert.fail();
+  await create();
+  const writer = await service.agent('writer', { 'tagged/*': ['store'] });
+  const response = await put(writer, path, bodies[1], OTHER_TAG);
+  assertRejected(response, 'PRECONDITION_FAILED');
+  assert.deepEqual([response.body.error.current, response.headers.get('etag')], [undefined, null]);
 });
 
 if (STORE === 'postgres') {

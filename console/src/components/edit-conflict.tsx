@@ -16,8 +16,7 @@ export interface Conflict<T> {
   readonly change: Pick<AuditEntry, 'agent_name' | 'timestamp'> | null;
 }
 
-interface Subject<T> {
-  readonly read: () => Promise<Tagged<T>>;
+interface Subject {
   /** The name of the resource in the entries of its changes. */
   readonly resource: string;
   readonly events: readonly EventType[];
@@ -26,24 +25,12 @@ interface Subject<T> {
 export const isConflict = (error: unknown): boolean =>
   error instanceof LeaseholdError && error.code === 'PRECONDITION_FAILED';
 
-/** Null for any failure but that of a change by somebody else. @throws LeaseholdError */
-export async function findConflict<T>(
-  failure: unknown,
-  { read, resource, events }: Subject<T>,
-): Promise<Conflict<T> | null> {
-  if (!isConflict(failure)) return null;
-  const finding = client.audit.lastChange(resource, events).catch(() => null);
-  const [current, change] = await Promise.all([readCurrent(read), finding]);
-  return { current, change };
-}
-
-async function readCurrent<T>(read: () => Promise<Tagged<T>>): Promise<Tagged<T> | null> {
-  try {
-    return await read();
-  } catch (error) {
-    if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
-    throw error;
-  }
+/** Null for any failure but that of a change by somebody else. */
+export async function findConflict<T>(failure: unknown, { resource, events }: Subject): Promise<Conflict<T> | null> {
+  if (!(failure instanceof LeaseholdError) || !isConflict(failure) || failure.current === undefined) return null;
+  const change = await client.audit.lastChange(resource, events).catch(() => null);
+  // The resource of the request, whose failure this is, is a T.
+  return { current: failure.current as Tagged<T> | null, change };
 }
 
 interface Props {

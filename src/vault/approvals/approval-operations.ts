@@ -2,7 +2,7 @@
 
 import type { BatchState } from '../../core/batch-state.ts';
 import { type Change, putRow } from '../../core/change.ts';
-import { VOID_CAUSES, type VoidCause } from '../../core/denial-table.ts';
+import { VOID_CAUSES, type VoidCause } from '../../core/denial-texts.ts';
 import type { Denial, DenialOf } from '../../core/denials.ts';
 import { actorId, actorName } from '../../core/identity.ts';
 import { type ActorName, isOperatorName, type PrincipalName, SERVICE } from '../../core/names.ts';

@@ -17,7 +17,6 @@ export async function savePolicy(before: Tagged<PolicyText> | null, after: Polic
 
 export function findPolicyConflict(failure: unknown, name: string): Promise<Conflict<PolicyText> | null> {
   return findConflict(failure, {
-    read: () => client.policies.readTagged(name),
     resource: `policy:${name}`,
     events: ['policy.create', 'policy.replace', 'policy.delete'],
   });

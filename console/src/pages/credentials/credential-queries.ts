@@ -36,7 +36,6 @@ export async function readTargets(path: string, signal: AbortSignal): Promise<Ta
 
 export function findTargetsConflict(failure: unknown, path: string): Promise<Conflict<CredentialTargets> | null> {
   return findConflict(failure, {
-    read: () => client.targets.readTagged(path),
     resource: path,
     events: ['target.put', 'target.delete'],
   });

@@ -46,8 +46,7 @@ export function RolesDialog({ operator, onDone, onClose }: Props) {
     await onDone();
   };
   const explain = async (failure: unknown): Promise<boolean> => {
-    const read = () => client.operators.readTagged(name);
-    const found = await findConflict(failure, { read, resource: `operator:${name}`, events: EVENTS });
+    const found = await findConflict<Operator>(failure, { resource: `operator:${name}`, events: EVENTS });
     setConflict(found);
     return found !== null;
   };
