@@ -1,10 +1,10 @@
-/** Says on standard error that a command waits for people, and who can answer. */
+/** Prints on standard error that a command waits for an approval, and how an operator can answer. */
 import type { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { Settings } from './settings/settings.ts';
 import { printNotice, type Terminal } from './terminal.ts';
 
-/** WHY not the end of the hold, after 25 s: until then the command would seem to hang. */
+/** WHY not when the server returns the pending approval, after 25 s: until then the command would seem to hang. */
 const NOTICE_DELAY_MS = 1500;
 
 export class ApprovalNotices {
@@ -34,7 +34,10 @@ interface Subject {
   readonly path: string;
 }
 
-/** Looks once whether the call in progress waits for an approval, and announces it. Returns what ends the watch. */
+/**
+ * Checks once whether the call in progress waits for an approval, and announces it. Returns a function that stops the
+ * check.
+ */
 export function announceApproval({ settings, approvalNotices, connect }: Waiting, subject: Subject): () => void {
   const who = settings.identity.value;
   // A token may be the administrator's, which sees the approvals of all agents.
@@ -47,7 +50,7 @@ export function announceApproval({ settings, approvalNotices, connect }: Waiting
     });
     if (own !== undefined && !ended.signal.aborted) approvalNotices.announce(own.approval_id);
   };
-  // The end of the hold announces it too.
+  // A call that returns as pending announces the approval too.
   const timer = setTimeout(() => void look().catch(() => undefined), NOTICE_DELAY_MS);
   return () => {
     clearTimeout(timer);
@@ -66,7 +69,7 @@ export function isWithoutApproval({ code }: LeaseholdError): boolean {
   return REFUSALS.has(code);
 }
 
-/** Null for an error about something else. */
+/** The hint for an error about an approval; null for any other error. */
 export function approvalHint({ code, approvalId }: LeaseholdError): string | null {
   switch (code) {
     case 'APPROVAL_PENDING':

@@ -33,8 +33,8 @@ function toService(given: string, field: string): ServiceDefinition {
 const OTHER_SERVICE = 'For any other service: leasehold target put PATH --origin URL';
 
 /**
- * The targets of the service with the customer's own hosts; null where the catalogue has the hosts and none is given.
- * @throws UsageError
+ * The targets of the service with the customer's own hosts. Null if the catalogue lists the hosts and no origin is
+ * given. @throws UsageError
  */
 export function targetsAt(service: ServiceDefinition, origins: readonly string[]): readonly TargetFields[] | null {
   const { name, needsHost, targets } = service;
@@ -55,7 +55,10 @@ export function targetsAt(service: ServiceDefinition, origins: readonly string[]
   }
 }
 
-/** A warning for a value that does not look like a key of the service; null if it does, or its keys have no form. */
+/**
+ * A warning for a value that does not look like a key of the service; null if it does, or if its keys have no fixed
+ * form.
+ */
 export function keyWarning({ name, key, placement }: ServiceDefinition, value: string): string | null {
   const { prefixes } = key;
   // The value of Basic may begin with a user.

@@ -8,7 +8,7 @@ import type { Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface Argument {
-  /** Capitals, as shown in help. */
+  /** The name in capitals, as shown in help. */
   readonly name: string;
   readonly help: string;
   readonly count: 'one' | 'optional' | 'many';
@@ -41,13 +41,13 @@ interface CommandOf<A extends readonly Argument[], F extends Flags> {
   readonly endsItself?: true;
   /** Whether a call that waits for an approval ends after one try, because the command's own caller repeats it. */
   readonly returnsPending?: true;
-  /** Gets the values of `flags` and of each argument. Resolves to the exit code if it is not 0. */
+  /** Receives the values of `flags` and of each argument. Resolves to the exit code if it is not 0. */
   run(invocation: Invocation, flags: FlagValues<F>, ...given: ArgumentValues<A>): Promise<number> | Promise<void>;
 }
 
 export type Command = CommandOf<readonly Argument[], Flags>;
 
-/** An entry of the command table: what `leasehold --help` lists. The command itself is loaded when it is needed. */
+/** An entry of the command table, as `leasehold --help` lists it. The command itself is loaded when it is needed. */
 export interface Entry {
   readonly name: string;
   readonly summary: string;
@@ -73,8 +73,8 @@ export interface Invocation {
    */
   connect(anonymous?: boolean): Leasehold;
   /**
-   * Resolves the settings again and returns a new client, for a command that outlives the server that it calls.
-   * @throws as `connect`
+   * Resolves the settings again and returns a new client, for a command that outlives the server that it calls. Throws
+   * the same errors as `connect`.
    */
   reconnect(): Promise<Leasehold>;
   readonly approvalNotices: ApprovalNotices;
@@ -89,7 +89,7 @@ export const CONFIRMATION_FLAGS = {
   'dry-run': toggle('show what would change, and change nothing'),
 } as const satisfies Flags;
 
-/** The limit of what a revocation does at once, for the help of the commands that revoke. */
+/** The limit of immediate revocation, for the help of the commands that revoke. */
 export const REQUESTS_IN_FLIGHT =
   'Brokered requests in flight are aborted at once on the node that revokes, and within one second on the others.';
 

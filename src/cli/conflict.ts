@@ -1,13 +1,13 @@
-/** Writes only on top of the state that a command read, and says who changed it meanwhile. */
+/** Reports conflicting changes: who changed a resource after a command read it. */
 import { LeaseholdError } from '../client/errors.ts';
 import type { EventType } from '../vault/audit/audit-entry.ts';
 import type { Invocation } from './command.ts';
 import { ErrorWithHint } from './explain-denial.ts';
 
 interface Subject {
-  /** Such as `Policy ci`. */
+  /** Subject of the message, such as `Policy ci`. */
   readonly what: string;
-  /** The name of the resource in the entries of its changes. */
+  /** The resource name in the audit entries of its changes. */
   readonly resource: string;
   readonly events: readonly EventType[];
 }
@@ -30,19 +30,19 @@ export const targetsSubject = (path: string): Subject => ({
   events: ['target.put', 'target.delete'],
 });
 
-/** The error of a change on top of another state than the present one. */
+/** The error for a change that is based on an outdated state. */
 export function changedMeanwhile(): LeaseholdError {
   return new LeaseholdError('PRECONDITION_FAILED', 'A precondition of the request does not hold.', { status: 412 });
 }
 
-/** Awaits `work`, which fails if somebody else has changed the subject. @throws ErrorWithHint, LeaseholdError */
+/** Awaits `work`, which fails if the subject was changed in the meantime. @throws ErrorWithHint, LeaseholdError */
 export async function withConflictHint<T>(invocation: Invocation, subject: Subject, work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
     if (!(error instanceof LeaseholdError) || error.code !== 'PRECONDITION_FAILED') throw error;
     const { what, resource, events } = subject;
-    // An agent may not read the log.
+    // An agent may not read the audit log.
     const change = await invocation
       .connect()
       .audit.lastChange(resource, events, invocation)

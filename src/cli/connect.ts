@@ -8,12 +8,12 @@ import { errnoSuffix, UsageError } from '../platform/errors.ts';
 import { withProof } from './settings/connection-proof.ts';
 import type { Settings } from './settings/settings.ts';
 
-/** More than the tries within the longest timeout of an approval. */
+/** More than the number of tries within the longest timeout of an approval. */
 const APPROVAL_RETRIES = 1_000_000;
 
 /**
- * With `onApprovalPending` calls wait until an approval is answered or times out; without it, for one try each.
- * @throws UsageError
+ * With `onApprovalPending` calls wait until an approval is answered or times out; without it, they try once. @throws
+ * UsageError
  */
 export function connect(settings: Settings, onApprovalPending?: (approvalId: string) => void): Leasehold {
   const { address, identity, ownService, timeoutSeconds, allowsInsecureHttp } = settings;
@@ -42,8 +42,8 @@ export function connect(settings: Settings, onApprovalPending?: (approvalId: str
 }
 
 /**
- * WHY not the name `localhost` for a data directory's service: it may resolve to another address of this machine, where
- * another user listens and relays the proof. With TLS the certificate decides, and it may contain only the name.
+ * WHY not the name `localhost` for a data directory's server: it may resolve to another loopback address, where another
+ * user listens and relays the proof. With TLS the certificate decides, and it may contain only the name.
  */
 function addressToCall({ address, ownService }: Settings): string {
   return ownService?.address.startsWith('http:') ? ownService.address : address.value;

@@ -4,7 +4,7 @@ import { constants } from 'node:os';
 import { LeaseholdError } from '../client/errors.ts';
 import { UsageError } from '../platform/errors.ts';
 
-/** `run` exits like the program that it ran. */
+/** Exit codes. `run` exits like the program that it ran. */
 export const EXIT = {
   OK: 0,
   /** A usage error, found before any request. */
@@ -16,7 +16,7 @@ export const EXIT = {
    * that was not approved.
    */
   NEGATIVE: 3,
-  /** The upstream of a use responded with a status other than 2xx. */
+  /** The upstream of a brokered request responded with a status other than 2xx. */
   UPSTREAM: 4,
 } as const;
 
@@ -30,7 +30,7 @@ export class Cancelled extends UsageError {
   }
 }
 
-/** Nothing was done: the user declined a confirmation, or what needs one could not be shown. Exit code 3. */
+/** Nothing was done: the user declined a confirmation, or the request to confirm could not be shown. Exit code 3. */
 export class Declined extends Error {
   constructor(message = 'Nothing was done.') {
     super(message);

@@ -1,4 +1,4 @@
-/** Adds to a denial how to get access; the lease clients of `run` and `inject`. */
+/** Adds a hint to a denial: how to get access. Also contains the lease clients of `run` and `inject`. */
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import { quoteWord } from '../platform/shell-command.ts';
@@ -31,8 +31,8 @@ interface Attempt {
 }
 
 /**
- * Awaits `work`. Announces that it waits for an approval. If access is denied, names the command that explains it.
- * @throws ErrorWithHint, LeaseholdError
+ * Awaits `work`, and announces an approval that it waits for. If access is denied, the hint names the command that
+ * explains it. @throws ErrorWithHint, LeaseholdError
  */
 export async function withDenialHint<T>(
   invocation: Invocation,

@@ -1,6 +1,6 @@
 /**
  * Bounded reads of files and of standard input. A file that the user names may be a pipe, such as the `<(…)` of a
- * shell; a file that the program finds must be a regular file, and is never followed through a link.
+ * shell. A file that the program finds must be a regular file, and is never followed through a link.
  */
 import { constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
@@ -60,22 +60,24 @@ export function decodeUtf8(bytes: Uint8Array, name: string, keepsMark = false): 
   }
 }
 
-/**
- * WHY: a thread that waits for a writer to open a pipe keeps the whole process from ending, whatever signals arrive.
- */
+/** WHY: a thread that waits for a writer to open a pipe prevents the process from ending, whatever signals arrive. */
 function openWithoutBlocking(path: string): Readable {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   return fstatSync(fd).isFIFO() ? new Socket({ fd, readable: true, writable: false }) : createReadStream('', { fd });
 }
 
 /**
- * Opens the file itself, not the target of a link, and does not wait for the writer of a pipe. Rejects as `open` does.
+ * Opens the file itself, not the target of a link, and does not wait for the writer of a pipe. Rejects with the errors
+ * of `open`.
  */
 export function openDirectly(path: string): Promise<FileHandle> {
   return open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
 }
 
-/** `large`: it is larger than `maxBytes`. `other`: it is not a regular file. Rejects when it cannot be opened. */
+/**
+ * Resolves to `large` if the file is larger than `maxBytes`, and to `other` if it is not a regular file. Rejects when
+ * it cannot be opened.
+ */
 export async function readRegularFile(path: string, maxBytes: number): Promise<Buffer | 'large' | 'other'> {
   await using handle = await openDirectly(path);
   return await readHandle(handle, maxBytes);

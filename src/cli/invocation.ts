@@ -28,7 +28,7 @@ type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'reconnect' | '
 
 const NEVER = new AbortController().signal;
 
-/** Resolves to the exit code. `interruptible` returns a signal that aborts on Ctrl-C and SIGTERM, as in `main`. */
+/** Resolves to the exit code. `interruptible` returns a signal that aborts on Ctrl-C and SIGTERM, like in `main`. */
 export async function runCommandLine(
   { command, given, operands, rest }: CommandLine,
   terminal: Terminal,
@@ -88,7 +88,7 @@ function createInvocation(context: InvocationContext): Invocation {
     async close() {
       const who = settings.identity.value;
       const options = { signal: AbortSignal.timeout(LOGOUT_TIMEOUT_MS) };
-      // A session that cannot be ended expires within the hour, and one that cannot be renewed at its time.
+      // If ending fails, the session expires within the hour. If renewal fails, it expires at its own time.
       if (who.kind === 'agent') await connected?.logOut(options).catch(() => undefined);
       if (connected !== null && who.kind === 'session' && isIdle(who))
         await renewLogin(connected, terminal, settings, who, options).catch(() => undefined);

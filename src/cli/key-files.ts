@@ -73,19 +73,19 @@ async function readPublicKey(question: Question, from: string): Promise<string> 
 interface NewKey {
   /** Base64 of the 32 bytes. */
   readonly publicKey: string;
-  /** Null if it was made elsewhere. */
+  /** Null if the key pair was made elsewhere. */
   readonly file: string | null;
 }
 
-/** The key that was given, or else a new one in a file. @throws UsageError */
+/** The given key, or else a new one in a file. @throws UsageError */
 export async function giveOrMakeKey(invocation: Invocation, given: string | null, path: string): Promise<NewKey> {
   if (given !== null) return { publicKey: await readPublicKey(invocation, given), file: null };
   return makeKeyFile(path, invocation.terminal);
 }
 
 /**
- * For a request that failed: removes a key file that no one will need. When the outcome is unknown, the key may be in
- * use, and is kept.
+ * Removes the key file of a failed request that no one will need. If the outcome is unknown, the key may be in use, and
+ * its file is kept.
  */
 export function settleKeyFile(terminal: Terminal, file: string | null, error: unknown): void {
   if (file === null) return;

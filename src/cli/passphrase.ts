@@ -1,4 +1,4 @@
-/** Reads passphrases and other secrets from files and from prompts, and derives what they prove to a key slot. */
+/** Reads passphrases and other secrets from files and from prompts, and derives the secrets of key slots from them. */
 import { resolve } from 'node:path';
 import { assertStrong, parsePassphrase } from '../backup/keys.ts';
 import { passphraseSecret } from '../crypto/key-slots.ts';
@@ -10,7 +10,7 @@ import { inputName, readTextInput } from './input.ts';
 import { askHidden, type Question } from './prompt.ts';
 import { printNotice } from './terminal.ts';
 
-/** Reads the file, or asks without one. @throws UsageError, Cancelled */
+/** Reads the file, or prompts if there is none. @throws UsageError, Cancelled */
 export async function readPassphrase(question: Question, file: string | null, prompt: string): Promise<Secret> {
   if (file === null) return askHidden(question, prompt);
   return parsePassphrase(await readSecretFile(question, file), inputName(file));
@@ -26,7 +26,7 @@ export async function readNewPassphrase(question: Question, file: string | null,
   throw new UsageError('The two passphrases differ. Nothing was changed');
 }
 
-/** Warns if other users may read it. @throws UsageError */
+/** Reads a secret, and warns if other users may read its file. @throws UsageError */
 export async function readSecretFile(question: Question, file: string): Promise<string> {
   const text = await readTextInput(question, file);
   const { terminal } = question;
@@ -46,7 +46,10 @@ export function describeSlots(slots: readonly { readonly name: string; readonly 
   return slots.map(({ name, kind }) => `${name} (${kind})`).join(', ');
 }
 
-/** `from`: a file, or null to ask. A new passphrase is asked twice. @throws UsageError */
+/**
+ * Derives a slot's secret from the passphrase in the file `from`, or asks if null; twice if it is new. @throws
+ * UsageError
+ */
 export async function slotSecretOf(
   question: Question,
   { name, parameters }: PassphraseSlot,

@@ -1,5 +1,5 @@
 /**
- * Makes the program of the command table with commander: it parses a command line, prints help, and reports usage
+ * Builds the program from the command table with commander: it parses a command line, prints help, and reports usage
  * errors. Errors never repeat an argument or the value of a flag, because it may be a secret.
  */
 import { Argument, type Command as Commander } from 'commander';
@@ -58,7 +58,7 @@ export async function parseCommandLine(
   );
   const found = called as { readonly entry: Entry; readonly count: number } | null;
   if (found === null) return null;
-  // Commander leaves out a `--` right after the name.
+  // Commander drops a `--` right after the name.
   const at = words.length - found.count;
   const own = words.slice(words[at - 1] === '--' ? at - 1 : at);
   const command = await found.entry.load();
@@ -118,7 +118,7 @@ function makeProgram(
   return program;
 }
 
-/** A command that has subcommands: alone it prints its help. */
+/** Sets up a command that has subcommands. Without one it prints its help. */
 function setUpParent(parent: Commander, usage: string): void {
   parent
     .usage(usage)
@@ -139,7 +139,7 @@ function setUpParent(parent: Commander, usage: string): void {
     });
 }
 
-/** The words before verbs that do nothing without one. */
+/** Command groups, such as `policy`, which do nothing without a subcommand. */
 const NOUNS = new WeakSet<Commander>();
 
 function leavesOf(commander: Commander): readonly Commander[] {

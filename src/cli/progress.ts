@@ -1,6 +1,6 @@
 /**
- * The progress of work that takes long, on standard error: a bar on a terminal, otherwise a line from time to time. The
- * server tells the progress of a verification.
+ * The progress of long work, on standard error: a bar on a terminal, otherwise a line from time to time. The server
+ * reports the progress of a verification.
  */
 import type { Audit } from '../client/audit.ts';
 import type { Terminal } from './terminal.ts';
@@ -23,7 +23,7 @@ export function startProgress({ stderr }: Terminal, what: string): Progress {
   let hasEnded = false;
   return {
     show(done, of) {
-      // A response about the progress can arrive after the end of the work.
+      // A progress response can arrive after the work has ended.
       if (hasEnded || performance.now() - shownAt < everyMs) return;
       shownAt = performance.now();
       isDrawn = isTerminal;

@@ -46,7 +46,7 @@ async function readLine(lines: Interface, { terminal, signal }: Question, text: 
 
 export type Confirmation = FlagValues<typeof CONFIRMATION_FLAGS>;
 
-/** @throws Declined, and what `confirm` throws */
+/** @throws Declined, and the errors of `confirm` */
 export async function requireConfirmation(question: Question, text: string, hint = USE_YES): Promise<void> {
   if (!(await confirm(question, text, hint))) throw new Declined();
 }
@@ -98,7 +98,7 @@ export async function askHidden(question: Question, text: string): Promise<Secre
     stderr.write('\n');
     if (more > 0 || lines.line !== '')
       throw new UsageError(`${text}: more than one line was typed or pasted`, SEVERAL_LINES);
-    // WHY an error: readline interprets them as keys, so that another value than the pasted one would be stored.
+    // WHY an error: readline interprets them as keys, so that a value other than the pasted one would be stored.
     if (hasControl) throw new UsageError(`${text}: a control character was typed or pasted`, SEVERAL_LINES);
     return new Secret(typed);
   } finally {

@@ -1,4 +1,4 @@
-/** Prints the error of a failed command, a line with the problem and one with a hint, and chooses the exit code. */
+/** Prints the error of a failed command, one line with the problem and one with a hint, and chooses the exit code. */
 
 import { styleText } from 'node:util';
 import { LeaseholdError } from '../client/errors.ts';
@@ -53,8 +53,8 @@ export function reportError(context: ErrorContext, error: unknown, settings: Set
 }
 
 /**
- * WHY for every other error: commands read responses without a check of each field, so another program at the address
- * causes one just as a bug does, and nobody can read a stack.
+ * WHY one report for every other error: commands do not check each field of a response, so another program at the
+ * address can cause one, just like a bug. A stack trace would help no user.
  */
 function printUnexpected(terminal: Terminal, error: unknown, settings: Settings | null): number {
   const { name, message, stack = '' } = error instanceof Error ? error : new Error(String(error));
@@ -68,7 +68,7 @@ function printUnexpected(terminal: Terminal, error: unknown, settings: Settings 
 const REPORT = 'report this line, with the output of leasehold --version and of the server at startup.';
 const ROOT = new URL('../../', import.meta.url).href;
 
-/** The file and the line of ours in which the error arose, in parentheses. */
+/** The source file and line of Leasehold in which the error arose, in parentheses. */
 function ownFrame(stack: string): string {
   const files = stack.split(ROOT).slice(1);
   const [place] = /^[^\s)]+/.exec(files.find((file) => !file.startsWith('node_modules/')) ?? '') ?? [];
@@ -96,13 +96,13 @@ function toLine(message: string): string {
   return escapeControls(toSentence(message));
 }
 
-/** Ends with one period, and has none before parentheses. */
+/** Ends the message with one period, but adds none before parentheses. */
 function toSentence(message: string): string {
   const text = message.replace(/\.(?= \(|$)/, '');
   return /[?!]$/.test(text) ? text : `${text}.`;
 }
 
-/** The message for a user of the command; the server's is for HTTP clients. A Unix socket has no host name. */
+/** The message for a user of the command; the server's own is for HTTP clients. A Unix socket has no host name. */
 function messageFor({ code, message }: LeaseholdError, settings: Settings | null): string {
   const who = settings?.identity.value;
   if (who !== undefined && who.kind !== 'anonymous') {
@@ -146,7 +146,7 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun }: 
       return 'This needs the administrator: omit --agent on the machine of the server, or use LEASEHOLD_TOKEN or leasehold login.';
     case 'UNAUTHENTICATED':
     case 'SESSION_EXPIRED':
-      // The token was typed, so no setting is to blame.
+      // The token was typed, so no setting caused the error.
       if (noun === 'login') return null;
       if (who?.kind === 'session') {
         const end = identity?.level === 'login' ? '. To use another identity: leasehold logout' : '';

@@ -1,6 +1,6 @@
 /**
- * The command table: the source of help, completion and the program. WHY each command is loaded when it is called: all
- * of them together take longer to load than most of them run.
+ * The command table: the source of help, completion and the program. WHY each command is loaded when it is called:
+ * loading all of them takes longer than most commands run.
  */
 import type { Command, Entry } from './command.ts';
 

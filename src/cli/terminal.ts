@@ -3,7 +3,7 @@ import type { Readable, Writable } from 'node:stream';
 import { EXIT } from './errors.ts';
 import { escapeControls } from './output/cells.ts';
 
-/** The reader closed the pipe or the terminal, which is not an error. */
+/** Codes of a pipe or terminal that its reader closed, which is not an error. */
 const READER_CLOSED_CODES: ReadonlySet<string> = new Set(['EPIPE', 'EIO']);
 
 export interface Terminal {
@@ -35,12 +35,12 @@ export function processTerminal(umask: number, challengeService: ChallengeServic
 
 function exitOnWriteError({ code = '' }: NodeJS.ErrnoException): void {
   if (READER_CLOSED_CODES.has(code)) return;
-  // ORDER: immediately, because the output is incomplete.
+  // ORDER: at once, because the output is incomplete.
   process.stderr.write(`leasehold: standard output cannot be written (${code}).\n`);
   process.exit(EXIT.ERROR);
 }
 
-/** Called by a command that must clean up and therefore handles errors of standard output itself. */
+/** Called by a command that must clean up, and therefore handles errors of standard output itself. */
 export function ignoreBrokenPipe({ stdout }: Terminal): void {
   stdout.on('error', () => undefined).off('error', exitOnWriteError);
 }
@@ -54,7 +54,7 @@ export function isInteractive({ stdin, stderr }: Terminal): boolean {
   return stdin.isTTY === true && stderr.isTTY === true;
 }
 
-/** Prints a line on standard error. Escapes control characters, because the line may contain text of others. */
+/** Prints a line on standard error. Escapes control characters, because the line may contain untrusted text. */
 export function printNotice({ stderr }: Terminal, line: string): void {
   stderr.write(`${escapeControls(line)}\n`);
 }

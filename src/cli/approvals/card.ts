@@ -1,6 +1,6 @@
 /**
- * A request for approval as a person reads it before the answer. The agent wrote URL, body and purpose, so no character
- * of them may move the cursor or reverse the text. SOURCE: docs/approvals.md.
+ * A request for approval, shown to the operator before the answer. The agent wrote URL, body and purpose, so no
+ * character of them may move the cursor or reverse the text. SOURCE: docs/approvals.md.
  */
 import { isReadable } from '../../client/approval-groups.ts';
 import type { Approval } from '../../client/types.ts';
@@ -13,7 +13,10 @@ export interface CardOptions {
 }
 
 const LABEL_WIDTH = 11;
-/** Deeper than any line begins, so that the rest of an agent's text does not look like another line of the card. */
+/**
+ * Deeper than the indent of any other line, so that the rest of an agent's text does not look like another line of the
+ * card.
+ */
 const CONTINUATION = ' '.repeat(8);
 const BODY_MARGIN = '  | ';
 const WEBSOCKET = 'Opens a WebSocket: what is sent over it afterwards is not shown';
@@ -44,7 +47,7 @@ export function approvalCard(group: readonly [Approval, ...Approval[]], options:
 
 const KEY_NAMES = { a: 'approve', d: 'deny', s: 'skip', q: 'quit' } as const;
 
-/** The keys that answer the requests: what cannot be shown cannot be approved with a key. */
+/** The keys that answer the requests. A request that cannot be shown cannot be approved with a key. */
 export function promptFor(group: readonly Approval[], others: readonly (keyof typeof KEY_NAMES)[]) {
   const allowed = group.every(isReadable) ? (['a', ...others] as const) : others;
   return { allowed, prompt: `${allowed.map((key) => `[${key}] ${KEY_NAMES[key]}`).join('  ')} ` };
@@ -105,8 +108,8 @@ function widthOf(character: string): number {
 const columnsOf = (text: string): number => Array.from(text).reduce((sum, character) => sum + widthOf(character), 0);
 
 /**
- * Escapes the text and breaks it into lines of the width, indented from the second on. Nothing of it is left out. WHY
- * not left to the terminal: its lines have no indent, so an agent's text could look like another line of the card.
+ * Escapes the text and breaks it into lines of the width, indented from the second on. Omits nothing. WHY not left to
+ * the terminal: its lines have no indent, so an agent's text could look like another line of the card.
  */
 function wrap(text: string, columns: number, indent = ''): string[] {
   const width = Math.max(20, columns);

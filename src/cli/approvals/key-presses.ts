@@ -1,10 +1,10 @@
-/** Single keys of a terminal. A key counts only if it is pressed after everything that it is about was shown. */
+/** Reads single keys from a terminal. A key counts only if it is pressed after everything that it answers was shown. */
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { UsageError } from '../../platform/errors.ts';
 import { Cancelled } from '../errors.ts';
 import { isInteractive, type Terminal } from '../terminal.ts';
 
-/** What was typed before, and a key that is held down, has ended by then. */
+/** Quiet time that flushes earlier input and ends key repeat. */
 const QUIET_MS = 250;
 const CTRL_C = '\u0003';
 
@@ -49,13 +49,13 @@ export class KeyPresses implements Disposable {
     const text = String(chunk);
     // In this mode Ctrl-C is a key.
     if (text.includes(CTRL_C)) this.#interrupt.abort(new Cancelled());
-    // Several characters are a paste, or a key without a meaning here.
+    // Several characters are a paste, or a key without a function here.
     else if (text.length === 1) this.#press?.(text);
   };
 
   /**
-   * Shows the text, then the prompt, and resolves to the first of `keys` that is pressed after the prompt. Input from
-   * before it is discarded. @throws Cancelled, the signal's reason
+   * Shows the text, then the prompt, and resolves to the first of `keys` that is pressed after the prompt. Discards
+   * earlier input. @throws Cancelled, the signal's reason
    */
   async ask(text: string, prompt: string, keys: readonly string[], given: AbortSignal): Promise<string> {
     const signal = AbortSignal.any([given, this.interrupted]);
@@ -76,13 +76,13 @@ export class KeyPresses implements Disposable {
     }
   }
 
-  /** Resolves when the terminal has the text, no input has come for a while, and the prompt is shown. */
+  /** Resolves when the terminal has printed the text, no input has arrived for a while, and the prompt is shown. */
   async #show(text: string, prompt: string): Promise<void> {
     await this.#write(text);
     for (let seen = -1; seen !== this.#chunks; ) {
       seen = this.#chunks;
       await this.#quiet();
-      // WHY: after a stall the timer ends before the input of that time is read.
+      // WHY: after a stall the timer fires before the input that arrived in the meantime is read.
       await immediate();
     }
     await this.#write(prompt);

@@ -1,4 +1,4 @@
-/** `leasehold approve` without an id: shows each request as it arrives, and takes one key for its answer. */
+/** `leasehold approve` without an id: shows each request as it arrives, and reads one key as its answer. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { groupApprovals } from '../../client/approval-groups.ts';
 import type { Approvals } from '../../client/approvals.ts';
@@ -142,7 +142,7 @@ export class ApprovalWatch {
     }
   }
 
-  /** A server that does not respond is asked again. */
+  /** Polls once. A server that does not respond is polled again. */
   async #tolerate(isOver: () => Promise<boolean>): Promise<boolean> {
     try {
       const result = await isOver();
@@ -159,7 +159,7 @@ export class ApprovalWatch {
   }
 }
 
-/** Empty for the administrator, who has no session. */
+/** The operator's own name; empty for the administrator, who has no session. */
 async function readOwnName(vault: Leasehold, signal: AbortSignal): Promise<string> {
   try {
     return (await vault.readSession({ signal })).agent_name;
@@ -192,7 +192,7 @@ export function describeAnswer({ status, approvals, quorum }: ListedApproval): s
   return `Approved by ${approvals.length} of ${quorum}: it passes when all of them have approved it.`;
 }
 
-/** Errors about one request; the others are answered all the same. */
+/** Errors about one request. The other requests of the group are still answered. */
 const SINGLE_REQUEST_ERRORS: ReadonlySet<string> = new Set([
   'APPROVAL_ENDED',
   'ACCESS_DENIED',

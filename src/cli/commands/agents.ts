@@ -65,7 +65,7 @@ const add = defineCommand({
       const use = ['leasehold', '--agent', name, ...keyFlags].map(quoteWord).join(' ');
       printNotice(terminal, `The private key is in ${file}. Use it with: ${use}`);
     }
-    // WHY not for a given key: another machine has the private one, and its client is configured there.
+    // WHY not for a given key: its private key is on another machine, and the client is configured there.
     if (invocation.output.isForPeople && from === null) printNextSteps(invocation, name, keyFlags);
   },
 });
@@ -158,7 +158,10 @@ function toGrace(given: string, field: string): number {
   throw new UsageError(`${field}: must be a duration such as 0s or 15m, at most 7d`);
 }
 
-/** Keeps the previous file under a name with the time. ORDER: a copy first: a crash leaves a key at the path. */
+/**
+ * Keeps the previous file under a name with the time. ORDER: the copy is made first, so that a crash leaves a key at
+ * the path.
+ */
 function replaceKeyFile(made: string, file: string): void {
   const kept = `${file}.${new Date().toISOString().replaceAll(/[-:]/g, '')}`;
   if (existsSync(file)) copyFileSync(file, kept, constants.COPYFILE_EXCL);

@@ -1,4 +1,4 @@
-/** The `approve` commands: operators answer what agents may do only with an approval. */
+/** The `approve` commands, with which operators answer requests that need an approval. */
 import { isReadable } from '../../client/approval-groups.ts';
 import type { Approval } from '../../client/types.ts';
 import { choice, text, toggle } from '../../flags/flag.ts';

@@ -1,5 +1,5 @@
 /**
- * The commands for exports, checkpoints and receipts of the log, and for a log that has lost entries.
+ * The commands for exports, checkpoints and receipts of the audit log, and for an audit log that has lost entries.
  * SOURCE: docs/audit.md.
  */
 import { createWriteStream, existsSync, rmSync } from 'node:fs';
@@ -48,7 +48,7 @@ const checkpoint = defineCommand({
   },
 });
 
-/** A pipe receives every byte, a terminal no control characters. */
+/** Prints every byte to a pipe, and no control characters to a terminal. */
 function printEvidence({ stdout }: Terminal, content: string): void {
   stdout.write(stdout.isTTY === true ? escapeText(content) : content);
 }
@@ -89,7 +89,7 @@ function vaultOf(origin: string): string {
   return origin.split('/', 2).join('/');
 }
 
-/** Null if the log extends the checkpoint; otherwise why not, in one sentence. @throws LeaseholdError */
+/** Null if the log extends the checkpoint; otherwise the reason, in one sentence. @throws LeaseholdError */
 export async function contradiction(
   vault: Leasehold,
   kept: LogCheckpoint,
@@ -167,7 +167,7 @@ async function exportLog(invocation: Invocation, vault: Leasehold, files: Export
   const toPath = (file: string | null): string | null =>
     file === null ? null : resolve(terminal.workingDirectory, file);
   const [out, headFile] = [toPath(files.out), toPath(files.head)];
-  // ORDER: this is checked before any request. The write fails if the file is created later.
+  // ORDER: before any request. If the file is created later, the write fails.
   for (const file of [out, headFile]) if (file !== null && existsSync(file)) throw alreadyExists(file);
   const { meta } = await vault.audit.list({ limit: 1 }, { signal });
   const { head, bytes } = await vault.audit.export({ signal });

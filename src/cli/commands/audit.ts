@@ -58,8 +58,8 @@ const list = defineCommand({
 async function newest(vault: Leasehold, filter: AuditFilter, limit: number, signal: AbortSignal) {
   const entries: AuditEntry[] = [];
   for (let [offset, wanted] = [0, Math.min(limit, MAX_PAGE_ROWS)]; ; wanted = MAX_PAGE_ROWS) {
-    // Entries appended meanwhile would shift the pages: `until` excludes later ones, and the sequence number those of
-    // the same time.
+    // Entries appended in the meantime would shift the pages. `until` excludes later ones, and the sequence number
+    // excludes those of the same time.
     const until = entries[0]?.timestamp ?? filter.until;
     const page = { ...filter, ...(until === undefined ? {} : { until }), limit: wanted, offset };
     const { data } = await vault.audit.list(page, { signal });

@@ -76,7 +76,7 @@ async function take(
   } catch (error) {
     throw signal.aborted ? signal.reason : error;
   } finally {
-    // A stream that was not read to its end would continue at the server, which takes one backup at a time.
+    // An unread stream would keep the server busy, and the server takes one backup at a time.
     request.abort();
     progress.end();
   }
@@ -127,7 +127,7 @@ function toRecord({ file, sizeBytes, header, totals }: BackupSummary & Pick<Writ
 
 type Given = FlagValues<typeof FLAGS>;
 
-/** Asks for a passphrase if the flags name nothing. @throws UsageError, BackupError, Cancelled */
+/** Asks for a passphrase if the flags name no key. @throws UsageError, BackupError, Cancelled */
 async function readLock(question: Question, flags: Given): Promise<Lock> {
   const { recipient, 'recipients-file': recipientsFile, 'passphrase-file': passphraseFile } = flags;
   const given = recipient.flatMap((each) => parseRecipients(each, '--recipient'));
@@ -145,7 +145,7 @@ async function readLock(question: Question, flags: Given): Promise<Lock> {
   return { kind: 'passphrase', passphrase };
 }
 
-/** Asks for the passphrase if the flags name nothing. @throws UsageError, Cancelled */
+/** Asks for the passphrase if the flags name no key. @throws UsageError, Cancelled */
 async function readOpener(question: Question, flags: Given): Promise<Opener> {
   const { 'identity-file': identityFile, 'passphrase-file': passphraseFile } = flags;
   if (identityFile !== null) {

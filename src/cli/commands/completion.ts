@@ -37,7 +37,7 @@ async function readPositions(entries: readonly Entry[]): Promise<Position[]> {
   const names = new Set(entries.flatMap(({ name }) => name.split(' ').map((_, at, all) => all.slice(0, at).join(' '))));
   return [...names.union(commands)].map((name) => {
     const command = commands.get(name);
-    // The flags of the client may precede the name of a subcommand.
+    // The client's flags may precede the name of a subcommand.
     const parentFlags: Flags = name === '' ? CLIENT_FLAGS : {};
     const flags = command === undefined || command.takesAllWords === true ? parentFlags : flagsOf(command);
     return {

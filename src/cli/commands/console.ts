@@ -30,7 +30,7 @@ export const consoleCommand: Command = defineCommand({
     const url = consoleUrl(settings.address.value);
     let link = url;
     if (isOperator(invocation)) {
-      // WHY another client: the session of the command would end before the browser takes it over.
+      // WHY another client: this command's own session would end before the browser takes it over.
       const vault = await invocation.reconnect();
       const { code } = await vault.signIn.issueHandoff({ signal });
       link = `${url}#handoff=${code}`;
@@ -46,8 +46,8 @@ export const consoleCommand: Command = defineCommand({
 });
 
 /**
- * The page of the console at the address of the server: at `localhost` instead of an address of this machine, because
- * passkeys work there. @throws UsageError for a socket
+ * The URL of a console page on the server. Uses `localhost` for a loopback address, because passkeys work there.
+ * @throws UsageError for a socket
  */
 export function consoleUrl(address: string, page = ''): string {
   const url = URL.parse(address);
@@ -61,8 +61,8 @@ export function consoleUrl(address: string, page = ''): string {
 const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', win32: 'explorer' };
 
 /**
- * Opens the page in the browser, by a private file. WHY not by the address: other users of this machine see the
- * arguments of programs, and the address has a code that signs in. Resolves to whether a program was started.
+ * Opens the page in the browser, through a private file. Resolves to whether a program was started. WHY not by the URL:
+ * other users of this machine see the arguments of programs, and the URL contains a code that signs in.
  */
 async function openInBrowser(terminal: Terminal, url: string): Promise<boolean> {
   const file = join(dirname(userFilePath(userDirsOf(terminal))), 'console.html');

@@ -68,7 +68,7 @@ const put = defineCommand({
     const { signal } = invocation;
     const path = parsePath(pathText, 'PATH');
     if (from !== null && from !== '-' && !from.startsWith('@')) throw valueInArguments();
-    // ORDER: before the value is stored.
+    // ORDER: before the value is stored, so that a usage error stores nothing.
     const targets = toTargetsRequest(service, origin);
     const vault = invocation.connect();
     const value = from === null ? await askValue(invocation) : await readValue(invocation, from);
@@ -84,7 +84,7 @@ const put = defineCommand({
     if (warning !== null) printNotice(invocation.terminal, warning);
     if (targets !== null) await putTargets(invocation, path, targets);
     const used = service === null ? {} : { service: service.name };
-    // WHY no created_at: it is the time of the first version.
+    // WHY no created_at: it is the creation time of the first version.
     await invocation.output.record({ ...stored, ...used }, ['path', 'type', 'version', ...Object.keys(used)]);
   },
 });
@@ -102,7 +102,7 @@ function toTargetsRequest(service: ServiceDefinition | null, origin: string | nu
   return { service: service.name, ...(targets === null ? {} : { targets }) };
 }
 
-/** @throws ErrorWithHint, which says that the value is stored */
+/** @throws ErrorWithHint, which states that the value is stored */
 async function putTargets(invocation: Invocation, path: CredentialPath, body: PutTargetsRequest): Promise<void> {
   try {
     await invocation.connect().targets.put(path, body, { signal: invocation.signal });
@@ -122,17 +122,17 @@ async function askValue(question: Question): Promise<Secret> {
   return value;
 }
 
-/** More than the limit of the server, which reports values that are too long. */
+/** Above the server's own limit. The server rejects values that are too long. */
 const MAX_VALUE_MIB = 1;
 
-/** Byte for byte, from `-` or `@FILE`. Messages do not repeat the name, because it may be a value. */
+/** Reads the value byte for byte, from `-` or `@FILE`. Messages do not repeat the name, because it may be a value. */
 async function readValue(question: Question, from: string): Promise<Secret> {
   const { terminal } = question;
   const name = from === '-' ? 'standard input' : 'the file of the value';
   const file = from === '-' ? from : resolve(terminal.workingDirectory, from.slice(1));
   const text = decodeUtf8(await readInput(question, file, MAX_VALUE_MIB, name), name, true);
   if (text === '') throw new UsageError(`${name} is empty`);
-  // One line with a newline, as `echo` and editors write it, is rarely intended.
+  // A single line with its newline, as `echo` and editors write it, is rarely intended.
   if (/^[^\r\n]*\r?\n$/.test(text)) printNotice(terminal, `WARNING  ${NEWLINE_IS_STORED}`);
   return new Secret(text);
 }
@@ -226,7 +226,7 @@ async function removeBelow(
   let deleted = 0;
   try {
     for (const { path } of found) {
-      // Another caller may have deleted it since it was listed.
+      // It may have been deleted since it was listed.
       const deleting = nullIfMissing(vault.credentials.delete(path, { signal }));
       await withDenialHint(invocation, { action: 'delete', path }, deleting);
       deleted += 1;

@@ -1,4 +1,4 @@
-/** `leasehold doctor`: the settings in effect, their sources, and whether they work. */
+/** `leasehold doctor`: prints the settings in effect and their sources, and checks whether they work. */
 import { statSync } from 'node:fs';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
@@ -109,7 +109,7 @@ async function serverOf(invocation: Invocation): Promise<CheckResult[]> {
   return findings;
 }
 
-/** Verifies the log too, because a row counts by its newest entry. */
+/** Verifies the audit log too, because a row is valid only if it matches its newest entry. */
 async function checkState({ audit }: Leasehold, invocation: Invocation, values: boolean): Promise<CheckResult[]> {
   const verifying = audit.verify({ state: true, values, signal: invocation.signal });
   const found = await withVerificationProgress(invocation, 'Checking', audit, verifying);

@@ -1,4 +1,4 @@
-/** `leasehold exposure` and `leasehold panic`: who has seen values, and the end of everything that agents hold. */
+/** `leasehold exposure` lists which agents have seen values. `leasehold panic` ends everything that agents hold. */
 import type { CredentialExposure, PanicRequest } from '../../client/types.ts';
 import { parseActorName, parseAgentName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';

@@ -1,4 +1,4 @@
-/** `leasehold import`: the command, and what it reads. */
+/** `leasehold import`: the command, and the files and secret stores that it reads. */
 import { basename, resolve } from 'node:path';
 import { choice, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
@@ -73,7 +73,7 @@ export const importCommand = defineCommand({
       compares: flags.compare,
       isDry: flags['dry-run'],
       asks: !flags.yes,
-      // An agent sees only what it may list.
+      // An agent sees only the paths that it may list.
       seesAll: mayBeAdministrator(invocation.settings.identity.value),
       envFile,
       rewrites: flags.rewrite,

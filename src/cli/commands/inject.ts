@@ -1,4 +1,4 @@
-/** `leasehold inject`: replaces the references in a template by values. */
+/** `leasehold inject`: replaces the references in a template with values. */
 import { resolve } from 'node:path';
 import { text } from '../../flags/flag.ts';
 import { errnoSuffix, StartupError, UsageError } from '../../platform/errors.ts';

@@ -62,9 +62,8 @@ const unlock = defineCommand({
 });
 
 /**
- * INVARIANT: a secret is sent only to a server that proved itself by its data directory, or to an address of this
- * machine that the user named, trusts or is logged in to. Any program may listen on the default address.
- * @throws UsageError
+ * INVARIANT: a secret is sent only to a server that proved itself by its data directory, or to a loopback address that
+ * the user named, trusts or is logged in to. Any program may listen on the default address. @throws UsageError
  */
 function assertMayReceiveSecret({ address, dataDir }: Settings): void {
   const { value, source, level } = address;

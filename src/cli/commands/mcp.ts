@@ -21,7 +21,7 @@ export const mcp = defineCommand({
 
 async function serve(invocation: Invocation): Promise<void> {
   const { terminal, settings } = invocation;
-  // printNotice escapes the names in it, which the vault controls.
+  // printNotice escapes the names in the line, which the vault controls.
   const log = (line: string): void => printNotice(terminal, `leasehold mcp: ${line}`);
   const { value: who } = settings.identity;
   if ('name' in who && who.name.startsWith(OPERATOR_PREFIX)) {

@@ -1,4 +1,4 @@
-/** Subcommands that work without a server, on the files or the database of a vault. */
+/** Subcommands that work without a server, directly on a vault's files or database. */
 import { type Environment, type FlagValues, text, toggle } from '../../flags/flag.ts';
 import { StartupError, UsageError } from '../../platform/errors.ts';
 import { configurationOf } from '../../server/configuration.ts';
@@ -16,7 +16,7 @@ import { isInteractive, printNotice, type Terminal } from '../terminal.ts';
 
 const { 'data-dir': DATA_DIR, 'root-key-file': ROOT_KEY_FILE, ...DATABASE_FLAGS } = VAULT_FLAGS;
 
-/** The environment of the server's options, in which relative paths begin at the caller's directory. */
+/** The environment for the server's options. Relative paths begin at the caller's directory. */
 function environmentOf({ environment, workingDirectory }: Terminal): Environment {
   return { ...environment, INIT_CWD: workingDirectory };
 }
@@ -26,7 +26,7 @@ function databaseOf(flags: FlagValues<typeof DATABASE_FLAGS>, environment: Envir
   return chooseDatabase({ flag: flags.database ?? undefined, file, environment });
 }
 
-/** Reports what an operator can repair in one line, as the server does. */
+/** Reports an error that an operator can repair in one line, as the server does. */
 async function reported<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

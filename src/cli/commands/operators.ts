@@ -19,7 +19,7 @@ import { consoleUrl } from './console.ts';
 
 const NAME = { name: 'NAME', help: 'name of the operator', count: 'one' } as const;
 const COLUMNS = ['name', 'roles', 'signs_in_with', 'description', 'added_at'];
-/** WHY an `@` tells: no provider's subjects have one by rule, and every e-mail address does. */
+/** WHY `@` decides: every e-mail address contains one, and subjects of providers usually do not. */
 const OIDC_FLAG = parsed('SUBJECT_OR_EMAIL', 'who the operator is at the identity provider', (given) =>
   given.includes('@') ? { email: given } : { subject: given },
 );

@@ -1,4 +1,4 @@
-/** The subcommands of `policy`: `list`, `show`, `delete` and `apply` here, the others imported. */
+/** The subcommands of `policy`: `list`, `show`, `delete` and `apply` are defined here, the others are imported. */
 
 import { parsePolicyName } from '../../core/names.ts';
 import { toggle } from '../../flags/flag.ts';

@@ -88,7 +88,7 @@ export const run = defineCommand({
   },
 });
 
-/** Reads [run.NAME], or [run.default] when no flag says what to pass. @throws UsageError */
+/** Reads [run.NAME], or [run.default] if no flag names a variable or a credential. @throws UsageError */
 function findMapping({ settings, terminal }: Invocation, name: string | null, isTyped: boolean) {
   if (name === null && isTyped) return { mapping: [], uses: [] as UseBinding[] };
   const found = settings.runs.get(name ?? 'default');

@@ -36,7 +36,7 @@ async function runEntry(name: string, words: readonly string[], { environment }:
   const [shell, command] = withoutCoreDumps(process.execPath, [...HARDENING, ...TUNING, program, ...words]);
   const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
   const signals = stopSignals(readIgnored(environment));
-  // ORDER: before the start, so that no signal is lost.
+  // ORDER: before the program starts, so that no signal is lost.
   for (const signal of signals) process.on(signal, forward);
   const child = spawn(shell, command, {
     stdio: 'inherit',

@@ -15,7 +15,7 @@ import { userDirsOf } from '../settings/resolve.ts';
 import { type Identity, type Settings, titleOf } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
-/** Identifies the caller: an agent and its session's end, or the administrator. @throws LeaseholdError */
+/** Identifies the caller: an agent and the end of its session, or the administrator. @throws LeaseholdError */
 export async function identify(
   vault: Leasehold,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** The subcommands of `target`, and how targets are shown. */
+/** The subcommands of `target`, and the output of targets. */
 
 import type { Tagged } from '../../client/api-client.ts';
 import { LeaseholdError } from '../../client/errors.ts';
@@ -75,7 +75,7 @@ const put = defineCommand({
   },
 });
 
-/** Neither patterns nor methods contain commas. */
+/** Splits at commas, which neither patterns nor methods contain. */
 const listOf = (given: readonly string[]): string[] => given.flatMap((text) => text.split(','));
 
 /** @throws UsageError */
@@ -110,8 +110,8 @@ async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>
 }
 
 /**
- * The targets that exist, then the new ones. A new one at an origin that exists has its networks and its authorities
- * unless it names others.
+ * The existing targets, then the new ones. A new target at an existing origin keeps that origin's networks and
+ * authorities unless it names others.
  */
 function addTo(
   { service, targets, placement }: CredentialTargets,
@@ -124,7 +124,7 @@ function addTo(
   return { ...(service === null ? {} : { service }), targets: [...targets, ...completed], placement };
 }
 
-/** Null without a flag for it. @throws UsageError */
+/** The placement from the flags; null if no flag sets one. @throws UsageError */
 function toPlacement(flags: FlagValues<typeof FLAGS>): PlacementFields | null {
   const { bearer, header, basic: username, query } = flags;
   const given: PlacementFields[] = [];

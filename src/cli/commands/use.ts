@@ -81,7 +81,7 @@ function toHeaders(given: readonly string[]): Map<string, string> {
 
 const MAX_DATA_MIB = 2;
 
-/** Adds the content type of JSON to `headers`, which curl's users expect to give. @throws UsageError */
+/** Reads the body. Sets the content type of a JSON body unless one is given, as users of curl do. @throws UsageError */
 async function readBody(
   invocation: Invocation,
   data: string | null,
@@ -129,7 +129,7 @@ const FAILURE_HINTS: readonly (readonly [failure: string, hint: string])[] = [
   ['broker', 'Try again: the part of the server that makes requests was restarted.'],
 ];
 
-/** Null to keep the error's own hint, or the usual one of its code. */
+/** The hint for the error. Null keeps the error's own hint, or the usual one of its code. */
 function hintFor(error: LeaseholdError, path: string): string | null {
   const { code, message } = error;
   if (code === 'UPSTREAM_FAILED') {

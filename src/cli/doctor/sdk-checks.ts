@@ -1,6 +1,6 @@
 /**
- * Finds what keeps an SDK from working with a base URL of this vault. An SDK reads none of Leasehold's settings: it
- * finds the address, the certificate authority and the proxy in other variables.
+ * Finds settings that keep an SDK from working with a base URL of this vault. An SDK reads none of Leasehold's
+ * settings. It finds the address, the certificate authority and the proxy in other variables.
  */
 
 import { readFileSync } from 'node:fs';
@@ -119,7 +119,7 @@ function check(
 
 const trim = (path: string): string => path.replace(/\/+$/, '');
 
-/** WHY not two addresses of loopback: another user may listen on the other one. */
+/** WHY not two different loopback addresses: another user may listen on the other one. */
 function isSameServer(one: URL, other: URL): boolean {
   const isAlias = isLoopback(one.hostname) && isLoopback(other.hostname);
   const isSameHost =
@@ -129,7 +129,7 @@ function isSameServer(one: URL, other: URL): boolean {
 
 const CHECK = 'SDK certificate';
 const CONNECT_TIMEOUT_MS = 3000;
-/** A private authority is missing. Other codes are about the certificate, such as its host names. */
+/** Codes for a missing private authority. Other codes are about the certificate, such as its host names. */
 const UNKNOWN_AUTHORITY = /^(?:DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 const CERTIFICATE_FAULT = /^(?:ERR_TLS_CERT|CERT_|HOSTNAME_|INVALID_(?:CA|PURPOSE))/;
 const VARIABLES = [
@@ -138,7 +138,7 @@ const VARIABLES = [
   ['REQUESTS_CA_BUNDLE', 'requests of Python'],
 ] as const;
 
-/** No finding without TLS, or if the server is not reached, which another check reports. */
+/** Reports nothing without TLS, or if the server cannot be reached, which another check reports. */
 async function checkCertificate(
   address: URL,
   { environment, workingDirectory }: Pick<Terminal, 'environment' | 'workingDirectory'>,
@@ -192,7 +192,7 @@ function tryTls({ hostname, port }: URL, ca: readonly string[], signal: AbortSig
     socket.on('error', (error: NodeJS.ErrnoException) => fail(error.code ?? error.name));
     signal.addEventListener('abort', () => fail('ABORTED'), { once: true });
   } catch {
-    // The file of a variable is not PEM.
+    // The variable names a file that is not PEM.
     settle('INVALID_FILE');
   }
   return promise;

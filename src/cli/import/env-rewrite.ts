@@ -1,6 +1,7 @@
 /**
- * Replaces stored values of a .env file by references. The new content is written to a temporary file, which is renamed
- * over the previous one, so that the file is complete at every moment; every other byte, its owner and its mode stay.
+ * Replaces stored values in a .env file with references. The new content is written to a temporary file, which is
+ * renamed over the previous one, so that the file is complete at every moment. Every other byte, its owner and its mode
+ * stay.
  */
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';

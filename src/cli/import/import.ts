@@ -64,7 +64,7 @@ export async function runImport(
     say('  Run the same command again to continue; --if-new skips what is already stored.');
   }
   signal.throwIfAborted();
-  // The vault has confirmed that it has these values.
+  // The vault has confirmed that it stores these values.
   const stored = done.rows.filter(({ state }) => state === 'stored' || state === 'unchanged');
   const rewriting = envFile === null ? null : await rewriteFile(envFile, stored, invocation, options);
   if (stored.length > 0) for (const line of followUpSteps(stored, rewriting, options)) say(line);
@@ -96,7 +96,7 @@ async function withProgress<T>(
 
 type Rewriting = 'replaced' | 'declined' | 'failed';
 
-/** ORDER: only after the server has acknowledged the values that are replaced. */
+/** ORDER: only after the server has acknowledged the values that are replaced with references. */
 async function rewriteFile(
   file: EnvFile,
   stored: readonly ImportRow[],
@@ -122,7 +122,10 @@ async function rewriteFile(
 
 const isLeft = ({ state }: ImportRow): boolean => state === 'failed' || state === 'not tried';
 
-/** A value that was skipped, by the plan or by its source, is not a success, nor is one without its service. */
+/**
+ * A value that was skipped by the plan or by its source is not a success. Neither is a value whose service could not be
+ * set.
+ */
 function exitCode({ rows, skipped }: ImportPlan): number {
   if (rows.some(isLeft)) return EXIT.ERROR;
   const isPartial = skipped.some(({ kind }) => kind === 'rejected') || rows.some(({ reason }) => reason !== null);

@@ -1,4 +1,4 @@
-/** What is read from an import source: drafts of credentials, and the values that were skipped, with the reason. */
+/** The content of an import source: drafts of credentials, and the skipped values with the reason. */
 import { Secret } from '../../vault/credentials/credential.ts';
 
 export const SOURCE_FORMATS = ['env', 'json', 'csv', 'bitwarden'] as const;
@@ -8,7 +8,7 @@ export interface Draft {
   /** The names in the source, outermost first; `plan.ts` maps them to a path. */
   readonly names: readonly string[];
   readonly value: Secret;
-  /** Null leaves the type to the server: `generic`, or that of the existing credential. */
+  /** Null leaves the type to the server: `generic`, or the type of the existing credential. */
   readonly type: string | null;
   readonly description: string;
   /** The location in the source: `.env:7`, the title of an item. Untrusted text: escape it before printing. */
@@ -27,7 +27,7 @@ export interface ImportSource {
   readonly skipped: readonly SkippedItem[];
 }
 
-/** `type` is that of the field's name by default. */
+/** By default `type` follows from the name of the field. */
 export type AddField = (
   field: string | readonly string[],
   text: string | null | undefined,
@@ -70,15 +70,12 @@ const TYPES: readonly [pattern: RegExp, type: string][] = [
   [/token$/i, 'token'],
 ];
 
-/** The well-known type that a name ends with; null when it does not end with one. */
+/** The well-known type that a name ends with; null if there is none. */
 export function typeByName(name: string): string | null {
   return TYPES.find(([pattern]) => pattern.test(name))?.[1] ?? null;
 }
 
-/**
- * The host of an address, as a description. WHY not the whole address: a URL may contain a key, and descriptions are
- * listed.
- */
+/** The host of a URL, as a description. WHY not the whole URL: it may contain a key, and descriptions are listed. */
 function siteOf(address: string | null | undefined): string {
   if (!address) return '';
   const url = URL.parse(address) ?? URL.parse(`https://${address}`);

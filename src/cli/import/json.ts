@@ -9,7 +9,7 @@ import { type ImportSource, Reader, typeByName } from './item.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What ECMAScript 2026 adds to JSON, which the compiler does not know yet. */
+/** The part of JSON that ECMAScript 2026 adds, which the compiler does not know yet. */
 interface SourceTextJson {
   parse(
     text: string,
@@ -20,18 +20,20 @@ interface SourceTextJson {
 }
 const { parse, rawJSON, isRawJSON } = JSON as unknown as SourceTextJson;
 
-/** More levels than a path can have. */
+/** Above the number of levels of any path. */
 const MAX_DEPTH = 64;
-/** What `JSON.parse` and `JSON.stringify` do without a deep recursion. */
+/** The depth that `JSON.parse` and `JSON.stringify` handle without deep recursion. */
 const MAX_FILE_DEPTH = 1000;
-/** A vault with more credentials than that is imported in parts. */
+/** The maximum of one import. Larger collections are imported in parts. */
 const MAX_VALUES = 1_000_000;
-/** Values of a text in which a number cannot be kept without its source: V8 takes 100 times as long for these. */
+/**
+ * Limit for a text in which a number cannot be kept without its source: V8 needs 100 times as long for these values.
+ */
 const MAX_VALUES_WITH_SOURCE = 100_000;
 
 /** Numbers keep their digits. `name` is the name of the file, for errors. @throws UsageError */
 export function parseJson(text: string, name: string): unknown {
-  // ORDER: before parsing, whose cost and recursion depend on what is counted here.
+  // ORDER: before parsing, whose cost and recursion depend on these counts.
   const { keys, values, depth, hasInexactNumber } = survey(text);
   if (depth > MAX_FILE_DEPTH) throw new UsageError(`${name}: is nested deeper than ${MAX_FILE_DEPTH} levels`);
   const maxValues = hasInexactNumber ? MAX_VALUES_WITH_SOURCE : MAX_VALUES;
@@ -60,11 +62,11 @@ const BEGINS_NUMBER = /[-0-9]/;
 const CONTINUES_NUMBER = /[-+.0-9eE]/;
 
 interface Survey {
-  /** `JSON.parse` drops all duplicates but the last. */
+  /** The number of keys in the text. `JSON.parse` drops all duplicates but the last. */
   readonly keys: number;
   readonly values: number;
   readonly depth: number;
-  /** Whether a number is not what JavaScript writes for it, such as one with 20 digits, or `1.0`. */
+  /** Whether JavaScript would write a number differently, such as one with 20 digits, or `1.0`. */
   readonly hasInexactNumber: boolean;
 }
 
@@ -91,7 +93,7 @@ function survey(text: string): Survey {
   return { keys, values, depth, hasInexactNumber };
 }
 
-/** The position of the closing quote; the end of the text without one. */
+/** The position of the closing quote, or the end of the text if there is none. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   for (; at < text.length && text[at] !== '"'; at++) if (text[at] === '\\') at += 1;
@@ -124,7 +126,7 @@ export function objectsOf(object: JsonObject, name: string): readonly JsonObject
   return Array.isArray(member) ? member.filter(isObject) : [];
 }
 
-/** A string as it is, anything else as JSON, and empty for null or a missing member. */
+/** A string as it is, any other value as JSON, and an empty text for null or a missing member. */
 export function valueText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value ?? '').replace(/^""$/, '');
 }

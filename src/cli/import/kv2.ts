@@ -142,14 +142,14 @@ const STATUS_HINTS: Readonly<Record<number, string>> = {
   503: 'Vault is sealed or under maintenance: check it with vault status, then run the same command again.',
 };
 
-/** WHY without the body: it is untrusted text, and the status is enough. */
+/** WHY without the body: it is untrusted text, and the status is sufficient. */
 function statusError(status: number): RemoteError {
   const hint = STATUS_HINTS[status] ?? 'See the log of Vault, then run the same command again.';
   return new RemoteError(`Vault responded with status ${status}`, hint);
 }
 
 const MAX_CONCURRENT = 8;
-/** The limit of a path of the vault; it also ends a listing that a hostile server makes endless. */
+/** The limit of a path in the vault. It also ends an endless listing by a hostile server. */
 const MAX_LEVELS = 32;
 const MAX_KEYS = 100_000;
 

@@ -18,7 +18,7 @@ const TYPES = new Map([
 /** The type of a field that only refers to another field. */
 const LINKED_FIELD = '3';
 
-/** @throws UsageError also for an encrypted export */
+/** @throws UsageError for an invalid or an encrypted export */
 export function readBitwarden(text: string, name: string): ImportSource {
   const root = parseJson(text, name);
   if (!isObject(root)) throw new UsageError(`${name}: is not a Bitwarden export`);
@@ -74,7 +74,7 @@ type Row = Readonly<Record<string, string>>;
 
 const MAX_ROW_BYTES = 4 * 1024 * 1024;
 
-/** @throws UsageError when the columns are those of neither program */
+/** @throws UsageError if the columns belong to neither program */
 export function readCsv(text: string, name: string): ImportSource {
   const [columns = [], ...rows] = readRows(text, name);
   const reader = new Reader();

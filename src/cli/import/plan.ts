@@ -14,8 +14,9 @@ import { parseValue } from '../../vault/credentials/credential.ts';
 import { type Draft, type ImportSource, Reader, type SkippedItem } from './item.ts';
 
 /**
- * Planned: `new?`: the caller cannot list every path; `unchanged`: the vault has the same value; `exists`: skipped
- * because of --if-new. Then the result; `not tried`: after an interrupt or a failure that every request would repeat.
+ * The planned state, then the result. `new?`: the caller cannot list every path. `unchanged`: the vault stores the same
+ * value. `exists`: skipped because of --if-new. `not tried`: after an interrupt, or after a failure that every request
+ * would repeat.
  */
 type State = 'new' | 'new?' | 'new version' | 'unchanged' | 'exists' | 'stored' | 'failed' | 'not tried';
 
@@ -23,7 +24,7 @@ export interface ImportRow {
   readonly path: string;
   readonly state: State;
   readonly draft: Draft;
-  /** The service of the key, for which its targets are set; null if it is unknown, or could not be set. */
+  /** The service of the key, whose targets are set for it; null if it is unknown, or if it could not be set. */
   readonly service: ServiceDefinition | null;
   readonly from: string;
   readonly reason: string | null;

@@ -9,7 +9,7 @@ import { type ImportSource, Reader, type SourceFormat, typeByName } from './item
 
 const SNIFFED_BYTES = 4096;
 
-/** SOURCE: PKWARE, APPNOTE.TXT, 4.3.7. */
+/** The signature of a zip file. SOURCE: PKWARE, APPNOTE.TXT, 4.3.7. */
 const ZIP_SIGNATURE = Buffer.from('PK\u0003\u0004');
 
 /**
@@ -33,7 +33,7 @@ interface Source {
   readonly bytes: Uint8Array;
   readonly name: string;
   readonly format: SourceFormat;
-  /** Whether values of a .env file that are no secrets are read too. */
+  /** Whether non-secret values of a .env file are read too. */
   readonly readsAll: boolean;
 }
 
@@ -63,7 +63,10 @@ function readEnv(bytes: Uint8Array, name: string, readsAll: boolean): ImportSour
 const SETTING = /^(?:true|false|yes|no|on|off|null|none|https?:\/\/.*|\.{0,2}\/.*|~\/.*)$/i;
 const SHORT_NUMBER = /^\d{1,5}$/;
 
-/** Whether the value has the form of a secret, or is no flag, URL, file or small number under a secret's name. */
+/**
+ * Whether the value has the form of a secret. Under a secret's name, any value but a flag, URL, file or small number
+ * counts.
+ */
 function isSecret(variable: string, text: string): boolean {
   if (holdsSecret(text)) return true;
   if (!isSecretField(variable)) return false;

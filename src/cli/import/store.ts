@@ -1,6 +1,6 @@
 /**
- * Stores the rows of a plan and sets the targets of those with a service, and compares rows with the vault. One failure
- * does not stop the rest unless every request would fail.
+ * Stores the rows of a plan, sets the targets of rows with a service, and compares rows with the vault. A failure stops
+ * the rest only if every request would fail.
  */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
@@ -39,7 +39,7 @@ export async function storeAll(
     }
     progress(results.size, wanted.length);
   };
-  // WHY the signal ends no request: those in flight are completed, so that their result is known.
+  // WHY the signal aborts no request: those in flight are completed, so that their result is known.
   await inParallel(wanted, MAX_CONCURRENT, storeOne, AbortSignal.any([signal, stopped.signal])).catch((error) => {
     if (!signal.aborted && !stopped.signal.aborted) throw error;
   });
@@ -65,7 +65,7 @@ async function store(
   }
 }
 
-/** Sets the targets of a stored credential, unless it has some: those are an administrator's choice. */
+/** Sets the targets of a stored credential, unless it already has targets, which an administrator chose. */
 async function setService({ targets }: ImportTarget, row: ImportRow): Promise<Pick<ImportRow, 'service' | 'reason'>> {
   const { path, service, state } = row;
   if (service === null) return { service, reason: null };
@@ -89,7 +89,7 @@ async function setService({ targets }: ImportTarget, row: ImportRow): Promise<Pi
   }
 }
 
-/** Whether every further request would fail too: not an error response about one credential. */
+/** Whether every further request would fail too. This is not so for an error response about one credential. */
 function isFatal({ requestId, status }: LeaseholdError): boolean {
   return requestId === null || status === 401 || status === 503;
 }
@@ -102,8 +102,8 @@ function reasonOf(error: LeaseholdError): string {
 const LEASE_SECONDS = 1;
 
 /**
- * Marks the rows whose value is already in the vault. Each comparison is a retrieval: an audit entry and a lease of one
- * second. A row that the caller may not retrieve stays as planned. @throws LeaseholdError
+ * Marks the rows whose value is already in the vault. Each comparison is a retrieval, with an audit entry and a lease
+ * of one second. A row that the caller may not retrieve keeps its planned state. @throws LeaseholdError
  */
 export async function compare(
   { credentials }: ImportTarget,

@@ -18,18 +18,18 @@ export function toCell(value: unknown): string {
   return escapeControls(isWords ? value.join(', ') : toText(value));
 }
 
-/** Escapes control characters and all that is invisible or looks like a blank, as JSON does. */
+/** Escapes control characters, and all characters that are invisible or look like a blank, as JSON does. */
 export function escapeControls(text: string): string {
   const toEscape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return escapeInvisible(text, (character) => character.split('').map(toEscape).join(''));
 }
 
-/** Escapes what could steer a terminal, and keeps lines and tabs. */
+/** Escapes characters that could steer a terminal, and keeps newlines and tabs. */
 export function escapeText(text: string): string {
   return text.replaceAll('\r\n', '\n').replaceAll(/[^\n\t]+/g, escapeControls);
 }
 
-/** `1 lease`, `2 leases`. */
+/** A count with its noun: `1 lease`, `2 leases`. */
 export function pluralize(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }

@@ -9,7 +9,7 @@ import { toTable } from './table.ts';
 export interface Output {
   readonly format: Format;
   readonly field: string | null;
-  /** Whether the output is a table, so that sentences can be added. */
+  /** Whether the output is a table, to which sentences can be added. */
   readonly isForPeople: boolean;
   record(record: Printable, columns?: readonly string[]): Promise<void>;
   /**
@@ -81,8 +81,8 @@ function pick(record: Printable, field: string): unknown {
 }
 
 /**
- * Shell assignments, NAME='value'; those of a list are numbered from 1. The prefix prevents a field from replacing a
- * variable such as PATH or one that configures this command. Control characters are escaped on a terminal.
+ * Shell assignments, NAME='value'; the names of list items are numbered from 1. The prefix prevents a field from
+ * replacing a variable such as PATH, or one that configures this command. Control characters are escaped on a terminal.
  */
 function toVariables(value: Printable | readonly Printable[], isOnTerminal: boolean): string {
   const linesOf = (record: Printable, suffix: string): string =>
@@ -97,7 +97,7 @@ function variableLine(name: string, value: string, isOnTerminal: boolean): strin
   return `${name}=${isOnTerminal ? escapeControls(quoteForShell(value)) : quoteForShell(value)}\n`;
 }
 
-/** Upper case, with `_` for other characters. */
+/** The text in upper case, with `_` for other characters. */
 export function toVariableName(text: string): string {
   return text
     .replaceAll(/[^A-Za-z0-9]/g, '_')

@@ -26,7 +26,7 @@ const heading = (text: string, { isColoured }: TableStyle): string => (isColoure
 export const toHeading = (column: string): string => column.replaceAll('_', ' ').toUpperCase();
 
 function toFields(record: Printable, columns: readonly string[], style: TableStyle): string {
-  // The names of a response's fields are text of the server too.
+  // The field names of a response are text from the server too.
   const labels = columns.map(escapeControls);
   const longest = Math.max(...labels.map(({ length }) => length));
   const toLine = (column: string, at: number): string => {

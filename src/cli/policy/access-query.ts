@@ -1,6 +1,6 @@
 /**
- * An access query: whether an agent may perform an action on a path. It is validated and evaluated here or by the
- * service.
+ * An access query: whether an agent may perform an action on a path. It is validated here, and evaluated here or by the
+ * server.
  */
 
 import type { SimulateRequest, Simulation } from '../../client/types.ts';
@@ -23,7 +23,7 @@ function actionRule(text: string, where: string): string | null {
 
 type ReadQuestion = { readonly question: AccessQuery } | { readonly problems: readonly string[] };
 
-/** Returns a problem for each invalid field. `request` is such as `GET https://api.example.com/v1/models`. */
+/** Returns a problem for each invalid field. Example of `request`: `GET https://api.example.com/v1/models`. */
 export function readQuestion(agent: string, action: string, path: string, request: string | null = null): ReadQuestion {
   const [method = '', url = '', ...others] = request?.trim().split(/\s+/) ?? [];
   const problems = [
@@ -53,8 +53,8 @@ export const requestSuffix = ({ request }: Pick<AccessQuery, 'request'>): string
 export type Ask = (question: AccessQuery) => Promise<Simulation>;
 
 /**
- * Evaluates policies that are only in files, by the decision function of the server. Every agent counts as registered.
- * Targets are in a vault only, so a question about a request needs one.
+ * Evaluates policies that exist only in files, with the decision function of the server. Every agent counts as
+ * registered. Targets exist only in a vault, so a question about a request needs one.
  */
 export function localSimulator(drafts: readonly PolicyDraft[]): Ask {
   const policies = new PolicyIndex();

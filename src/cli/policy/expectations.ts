@@ -36,7 +36,7 @@ export function readExpectations(text: string, file: string): Expectation[] {
     else problems.push(...read.problems.map((what) => ({ where: `${file}:${at + 1}`, what })));
   }
   if (problems.length > 0) throw problemsError(problems, 'Nothing was tested.');
-  // A file without expectations would always hold, and is probably the wrong file.
+  // An empty file would always pass, and is probably the wrong file.
   if (expectations.length === 0) throw new UsageError(`${file}: contains no expectations`, RULE);
   return expectations;
 }
@@ -75,7 +75,7 @@ export interface TestResult {
   readonly reason: string;
 }
 
-/** Returns the results in the order of the file. @throws the first error of `ask`; no further query is sent */
+/** Returns the results in the order of the file. Throws the first error of `ask`, and then sends no further query. */
 export async function holdExpectations(expectations: readonly Expectation[], ask: Ask): Promise<TestResult[]> {
   const results: TestResult[] = [];
   await inParallel(expectations, MAX_CONCURRENT, async (expectation) => {

@@ -67,7 +67,7 @@ export function remedyLines({ policies, grant, target, agent, path }: Explanatio
   return lines;
 }
 
-/** Quoted for a POSIX shell. */
+/** The command, quoted for a POSIX shell. */
 function putCommand(draft: PolicyDraft): string {
   const { name, principal, resources, actions, maxTtlSeconds } = draft;
   // WHY `=`: a path that begins with a dash would be parsed as a flag.

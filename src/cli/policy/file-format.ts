@@ -93,13 +93,13 @@ async function parseYaml(text: string): Promise<Parsed> {
 
 export interface Problem {
   readonly where: string;
-  /** The field and the rule, never the value of the field. */
+  /** The field and the violated rule, never the value of the field. */
   readonly what: string;
 }
 
 const MAX_SHOWN = 50;
 
-/** One error for all problems; `then` says what was not done because of them. */
+/** One error for all problems. `then` states which step was skipped because of them. */
 export function problemsError(problems: readonly Problem[], then: string): UsageError {
   const lines = problems.slice(0, MAX_SHOWN).map(({ where, what }) => `${toCell(where)}: ${what}`);
   if (problems.length > MAX_SHOWN) lines.push(`and ${problems.length - MAX_SHOWN} more`);

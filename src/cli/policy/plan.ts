@@ -14,9 +14,9 @@ import { type Printable, toCell } from '../output/cells.ts';
 export interface Step {
   readonly change: 'create' | 'replace' | 'delete';
   readonly name: PolicyName;
-  /** Null of a creation. */
+  /** Null for a creation. */
   readonly before: PolicyDraft | null;
-  /** Null of a deletion. */
+  /** Null for a deletion. */
   readonly after: PolicyDraft | null;
   readonly fields: readonly FieldChange[];
 }
@@ -24,7 +24,7 @@ export interface Step {
 export interface Plan {
   readonly steps: readonly Step[];
   readonly unchanged: readonly PolicyName[];
-  /** Policies of the vault that no file has; they are not changed. */
+  /** Policies of the vault that no file contains; they are not changed. */
   readonly kept: readonly PolicyName[];
 }
 
@@ -48,10 +48,10 @@ export function makePlan(wanted: readonly PolicyDraft[], present: readonly Polic
 
 /**
  * ORDER: additions, shortest leases first; swaps; removals, longest leases first. Each step is a separate change, so
- * the vault has intermediate states. In any order they grant only what the policies before or after grant. But the most
- * restrictive policy decides, so deleting a policy before its successor exists could allow a longer lease than both, or
- * deny what both allow. This order prevents that, except between several swaps. WHY not removals first: renaming a
- * policy, the most common change, would cause both.
+ * the vault passes through intermediate states. In any order they grant only what the policies before or after grant.
+ * But the most restrictive policy decides. Deleting a policy before its successor exists could allow a longer lease
+ * than both, or deny a request that both allow. This order prevents that, except between several swaps. WHY not
+ * removals first: renaming a policy, the most common change, would cause both.
  */
 function inOrder(steps: readonly Step[]): Step[] {
   return steps
@@ -94,7 +94,7 @@ function fieldLine({ field, from, to, widens: isWider }: FieldChange): string {
   return `    ${field}: ${toShown(from)} → ${toShown(to)}${isWider ? '  (wider)' : ''}`;
 }
 
-/** A field that is not given is an empty list. */
+/** The shown value of a field; a missing one is an empty list. */
 const toShown = (value: FieldChange['from']): string =>
   Array.isArray(value) && value.length === 0 ? 'none' : toCell(value);
 
@@ -124,7 +124,7 @@ export function planRecord({ steps, unchanged, kept }: Plan, isDone: boolean): P
 
 interface ApplyCallbacks {
   readonly signal: AbortSignal;
-  /** Awaits a step. A policy that somebody else has changed is an error that says so. */
+  /** Awaits a step. Throws an error that names the conflict if the policy was changed in the meantime. */
   attempt(step: Step, work: Promise<void>): Promise<void>;
   done(step: Step): void;
   /** Called once when the plan stops early; a new plan continues from there. */
@@ -147,21 +147,24 @@ export async function applyPlan({ steps }: Plan, policies: Writer, callbacks: Ap
 
 type Writer = Pick<Policies, 'put' | 'delete' | 'readTagged'>;
 
-/** A step is made on top of the state that the plan was made from. @throws LeaseholdError PRECONDITION_FAILED */
+/**
+ * Changes a policy only if it still has the state from which the plan was made. @throws LeaseholdError
+ * PRECONDITION_FAILED
+ */
 async function applyStep({ name, before, after }: Step, policies: Writer, signal: AbortSignal): Promise<void> {
   try {
     const seen = before === null ? { onlyIfNew: true } : { ifMatch: await tagOf(before, policies, signal) };
     if (after === null) await policies.delete(name, { ...seen, signal });
     else await policies.put(name, Policy.toInput(after), { ...seen, signal });
   } catch (error) {
-    // Another caller has deleted it, or a retried request of ours had succeeded.
+    // It was already deleted, possibly by a first try whose response was lost.
     const isGone = error instanceof LeaseholdError && error.code === 'NOT_FOUND';
     if (isGone && after !== null) throw changedMeanwhile();
     if (!isGone) throw error;
   }
 }
 
-/** WHY read again: the list from which the plan was made has no tags. */
+/** WHY a second read: the list from which the plan was made contains no tags. */
 async function tagOf(before: PolicyDraft, policies: Writer, signal: AbortSignal): Promise<string> {
   const { data, tag } = await policies.readTagged(before.name, { signal });
   if (compare(before, Policy.fromReply(data)).length > 0) throw changedMeanwhile();

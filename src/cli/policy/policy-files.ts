@@ -1,6 +1,6 @@
 /**
- * Reads policy files: NAME.toml, NAME.json or NAME.yaml, one policy in each. Rejects every file that it does not
- * understand, because `policy apply --prune` deletes policies without a file.
+ * Reads policy files: NAME.toml, NAME.json or NAME.yaml, one policy in each. Rejects every file that it cannot
+ * interpret, because `policy apply --prune` deletes policies without a file.
  */
 import { isUtf8 } from 'node:buffer';
 import { readdir, realpath, stat } from 'node:fs/promises';
@@ -18,7 +18,7 @@ import { NOTATIONS, type Notation, type Problem, parseNotation, problemsError } 
 
 /** Twice the size of the largest valid policy. */
 const MAX_FILE_BYTES = 256 * 1024;
-/** Extensions of files for readers of the directory, which are not policies. */
+/** Extensions of documentation in the directory, which is skipped. */
 const IGNORED_EXTENSIONS = ['.md', '.txt'];
 
 const UNCHANGED = 'Nothing was changed.';

@@ -29,7 +29,7 @@ export function readResource<F extends Fields>(of: ResourceType<F>, value: unkno
 
 const whereOf = (problem: string): string => problem.slice(0, problem.indexOf(': '));
 
-/** The fields with durations as seconds. An unknown field and an invalid duration are problems. */
+/** The fields, with durations in seconds. An unknown field and an invalid duration are problems. */
 function prepared(fields: Fields, given: Readonly<Record<string, unknown>>, prefix: string) {
   const input: Record<string, unknown> = {};
   const problems: string[] = [];
@@ -43,7 +43,7 @@ function prepared(fields: Fields, given: Readonly<Record<string, unknown>>, pref
     if (form.kind === 'record' && isRecord(value)) {
       const inner = prepared(form.fields, value, `${prefix}${name}.`);
       problems.push(...inner.problems);
-      // Unknown fields hide the other rules of a record.
+      // Unknown fields would hide violations of the record's other rules.
       if (inner.problems.length === 0) input[name] = inner.input;
     } else if (isDuration(form) && typeof value !== 'number') {
       const seconds = typeof value === 'string' && /[a-z]$/.test(value) ? parseDuration(value) : null;
@@ -62,7 +62,7 @@ function unknownField(name: string, known: readonly string[], prefix: string): s
   return `${prefix}${SHOWN_NAME.test(name) ? name : 'a field'}: unknown field; ${hint}`;
 }
 
-/** The problem with the nearest word, where one of several words is expected. */
+/** Adds the nearest allowed word to a problem with a field that allows only certain words. */
 function withHint(fields: Fields, problem: string, given: Readonly<Record<string, unknown>>): string {
   const [name = '', ...path] = whereOf(problem)
     .split(/[.[\]]+/)

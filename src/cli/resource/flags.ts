@@ -3,7 +3,7 @@ import { type AnyField, entriesOf, type Fields, type Form } from '../../engine/f
 import { type Flag, list, parseDuration, text, toDuration } from '../../flags/flag.ts';
 
 interface FieldFlag {
-  /** The field as messages name it, such as `limits.concurrent`. */
+  /** The field name as messages show it, such as `limits.concurrent`. */
   readonly where: string;
   readonly record: string | null;
   readonly wire: string;
@@ -27,7 +27,10 @@ function fieldFlags(fields: Fields, key: string, record: string | null = null): 
   });
 }
 
-/** A field with several values has a flag that may be repeated; its values may also be separated by commas. */
+/**
+ * Declares a flag for each field. A field with several values has a repeatable flag, whose values may also be separated
+ * by commas.
+ */
 export function flagsOf({ fields, key }: Declared): Readonly<Record<string, Flag<Given[string]>>> {
   return Object.fromEntries(
     fieldFlags(fields, key).map(({ flag, field }) => {
@@ -43,7 +46,7 @@ function defaultOf({ form, byDefault }: AnyField): string {
   return ` (default ${form.kind === 'integer' && form.unit === 'seconds' ? toDuration(Number(byDefault)) : byDefault})`;
 }
 
-/** The fields in the form of a file. The result is empty if no flag is given. */
+/** The fields in the form of a file; empty if no flag is given. */
 export function fieldsFrom({ fields, key }: Declared, given: Given): Readonly<Record<string, unknown>> {
   const input: Record<string, unknown> = {};
   for (const { record, wire, flag, field } of fieldFlags(fields, key)) {

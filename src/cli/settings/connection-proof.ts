@@ -1,7 +1,8 @@
 /**
  * Connections to the server of a data directory. INVARIANT: when the address or the token comes from a data directory,
  * each connection proves that its server serves that directory before anything else is sent on it. After a crash the
- * files remain, and another program may listen on the port, also between two connections of one command.
+ * files remain, and another program may listen on the port. This can happen even between two connections of one
+ * command.
  */
 import { type Agent, type IncomingHttpHeaders, request } from 'node:http';
 import type { Socket } from 'node:net';
@@ -55,7 +56,7 @@ async function assertOwnService(
   );
 }
 
-/** Resolves to the headers of the response, once the connection can take another request. */
+/** Resolves to the headers of the response, once the connection can carry another request. */
 function exchange(connection: Duplex, host: string, nonce: string): Promise<IncomingHttpHeaders> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingHttpHeaders>();
   const socket = connection as Socket;
@@ -77,7 +78,7 @@ function exchange(connection: Duplex, host: string, nonce: string): Promise<Inco
   });
   call.on('error', reject);
   call.end();
-  // WHY: a caller that has stopped waiting must not be kept running by a server that never responds.
+  // WHY: a caller that has stopped waiting must not be kept alive by a server that never responds.
   socket.unref();
   return promise.finally(() => socket.ref());
 }

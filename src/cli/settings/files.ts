@@ -1,5 +1,5 @@
 /**
- * Reads where settings are kept: a project's `leasehold.toml`, which is committed and contains no secrets, the user's
+ * Reads the sources of settings: a project's `leasehold.toml`, which is committed and contains no secrets, the user's
  * own file, variables, and the files of a data directory. Unknown fields are errors.
  */
 import { lstatSync, readFileSync, statSync } from 'node:fs';
@@ -24,7 +24,7 @@ export interface FileSettings {
 }
 
 export interface RunMapping {
-  /** Variable name to `path` or `leasehold://path?version=N`. */
+  /** Maps a variable name to `path` or `leasehold://path?version=N`. */
   readonly variables: ReadonlyMap<string, string>;
   /** `PATH` or `NAME=PATH`: credentials that the program may use without seeing them. */
   readonly uses: readonly string[];
@@ -77,8 +77,8 @@ export function userFilePath({ home, environment }: UserDirs): string {
 }
 
 /**
- * A file not read because another user could have written it, or because it is not a regular file and reading it could
- * block.
+ * A file that was not read, because another user could have written it, or because it is not a regular file and reading
+ * it could block.
  */
 export interface SkippedFile {
   readonly path: string;
@@ -169,7 +169,7 @@ function readBounded(path: string, displayPath: string): string {
   throw new UsageError(`${displayPath}: must be at most ${MAX_FILE_BYTES / 1024} KiB`);
 }
 
-/** WHY only paths: text around a value could send it to an address that the file's author chose. @throws UsageError */
+/** WHY only paths: text around a value could send it to a URL that the file's author chose. @throws UsageError */
 function readRuns(runs: unknown, displayPath: string): Map<string, RunMapping> {
   if (!isTable(runs)) throw new UsageError(`${displayPath}: run must be tables, as in [run.default]`);
   return new Map(
@@ -227,7 +227,9 @@ export interface Layer {
   readonly level: SettingsFile['kind'];
 }
 
-/** The settings that a layer sets next to another address are meant for that address. */
+/**
+ * Whether a layer's settings are meant for another address: they are meant for the address that the same layer sets.
+ */
 export function isForAnotherAddress({ address }: FileSettings, used: string): boolean {
   return address !== undefined && address.replace(/\/+$/, '') !== used;
 }
@@ -257,7 +259,7 @@ export function readAdminToken(dataDir: string): Secret | null {
   return token === null ? null : new Secret(token);
 }
 
-/** The key file of an agent whose key pair the server made. */
+/** The key file of an agent whose key pair was made by the server. */
 export function keyFileIn(dataDir: string, agent: string): string {
   return join(childPath(dataDirPaths(dataDir).agentsDir, agent), 'private_key.pem');
 }

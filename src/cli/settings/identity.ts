@@ -43,7 +43,7 @@ export function findIdentity(search: Search): Setting<Identity> {
   const setting = trust === 'for its login' ? explicitIdentity(search, login) : configuredIdentity(search);
   if (trust === 'fully') assertKeyIsOfAgent(search, setting);
   if (setting !== null) return { ...setting, value: withLogin(setting.value, login) };
-  // WHY also an expired session: the server's clock decides, and another identity must not be used silently.
+  // WHY even an expired session: the server's clock decides, and another identity must not be used silently.
   if (login !== null) return { value: login, source: 'leasehold login', level: 'login' };
   const token = isOwnService(search) ? readAdminToken(search.dataDir) : null;
   if (token !== null) {
@@ -98,7 +98,7 @@ function fromEnvironment(search: Search): Setting<Identity> | null {
   ]);
 }
 
-/** The identity given by flags. @throws UsageError for one in the environment, instead of ignoring it */
+/** The identity given by flags. An identity in the environment is an error, and is not ignored. @throws UsageError */
 function explicitIdentity(search: Search, login: Login | null): Setting<Identity> | null {
   const setting = fromFlags(search);
   const before = setting === null ? fromEnvironment(search) : null;
@@ -124,7 +124,7 @@ function choose(search: Search, level: Precedence, all: readonly Given[]): Setti
   if (kind === 'operator') {
     return { value: toAgent(search, parseOperatorName(text ?? '', source)), source, level };
   }
-  // WHY no operator in a file: it may come from a repository, whose author must not choose a person's identity.
+  // WHY no operator in a file: it may come from a repository, whose author must not choose an operator's identity.
   if (kind === 'agent') return { value: toAgent(search, parseAgentName(text ?? '', source)), source, level };
   const token = kind === 'token' ? new Secret(text ?? '') : readToken(search, text ?? '', source);
   return { value: { kind: 'token', token }, source, level };
@@ -147,7 +147,7 @@ function readToken({ userDirs, warn }: Search, file: string, source: string): Se
   return new Secret(text);
 }
 
-/** The key is in the file that a setting names, in the user's directory, or in the data directory. */
+/** Finds the key in the file that a setting names, in the user's directory, or in the data directory. */
 function toAgent(search: Search, name: PrincipalName): Identity {
   const { flag, userDirs, layers, dataDir } = search;
   const given = flag('key-file') ?? readVariable(userDirs, 'LEASEHOLD_KEY_FILE');
@@ -181,8 +181,8 @@ function isOf(login: Login | null, identity: Identity): login is Login & { reado
 }
 
 /**
- * Whether the address is that of the data directory's service, or the same with the name `localhost`. WHY not two
- * addresses of loopback: another user may listen on the other one. Nor another port.
+ * Whether the address belongs to the data directory's server, or is the same with the name `localhost`. WHY not two
+ * loopback addresses, or another port: another user may listen there.
  */
 function isOwnService({ address, serviceAddress }: Search): boolean {
   if (address.value === serviceAddress) return true;
@@ -192,8 +192,8 @@ function isOwnService({ address, serviceAddress }: Search): boolean {
 }
 
 /**
- * What may be sent to the address: any identity, or only its own login. @throws UsageError for an untrusted address of
- * a project file
+ * The identities that may be sent to the address: any identity, or only its own login. @throws UsageError for an
+ * untrusted address of a project file
  */
 function addressTrust(
   { address, serviceAddress, layers, userDirs }: Search,
@@ -233,7 +233,7 @@ export function readLogin(userDirs: UserDirs, address: string): Login | null {
   return { kind: 'session', name: saved.agent, token, expiresAt: saved.expires_at, keyFile: null };
 }
 
-/** Null deletes the login. Returns whether one existed before. */
+/** Saves the login; null deletes it. Returns whether one existed before. */
 export function writeLogin(userDirs: UserDirs, address: string, login: Login | null): boolean {
   const all = readAll(userDirs);
   const existed = all.delete(address);

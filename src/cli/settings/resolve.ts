@@ -94,7 +94,9 @@ function firstOf(sources: readonly Source[]): Setting<string> | null {
   return found === undefined ? null : { value: String(found[0]), source: found[1], level: found[2] };
 }
 
-/** WHY equal addresses are not enough: an address given explicitly may be another service behind a forwarded port. */
+/**
+ * WHY equal addresses are not sufficient: an explicitly given address may be another server behind a forwarded port.
+ */
 function findOwnService(
   address: Setting<string>,
   identity: Setting<unknown>,
@@ -132,7 +134,7 @@ function convert<T>(setting: Setting<string> | null, to: (text: string, source: 
   return { ...setting, value: to(setting.value, setting.source) };
 }
 
-/** Excludes characters with a meaning to terminals and shells. */
+/** Excludes characters that terminals and shells interpret. */
 const ADDRESS = /^(?:https?:\/\/[A-Za-z0-9.:[\]_~/-]+|unix:[^\p{Cc}\p{Cf}]+)$/u;
 
 function toAddress(text: string, source: string): string {

@@ -6,17 +6,19 @@ import type { Format } from '../output/cells.ts';
 import type { ChallengeService } from '../terminal.ts';
 import type { RunMapping, SkippedFile } from './files.ts';
 
-/** Highest precedence first. */
+/** The precedence levels, the highest first. */
 export type Precedence = 'flag' | 'environment' | 'project file' | 'user file' | 'login' | 'data directory' | 'default';
 
 export interface Setting<T> {
   readonly value: T;
-  /** Named in messages: `--address`, `LEASEHOLD_ADDR`, `leasehold.toml [profiles.dev]`, `the default`. */
+  /**
+   * The name of the source in messages: `--address`, `LEASEHOLD_ADDR`, `leasehold.toml [profiles.dev]`, `the default`.
+   */
   readonly source: string;
   readonly level: Precedence;
 }
 
-/** What `leasehold login` saves for an address. */
+/** The record that `leasehold login` saves for an address. */
 export type Login =
   | { readonly kind: 'token'; readonly token: Secret }
   | {
@@ -33,14 +35,14 @@ export type Identity =
   | { readonly kind: 'agent'; readonly name: string; readonly keyFile: string }
   | { readonly kind: 'anonymous' };
 
-/** `agent NAME` or `operator NAME`; after two hyphens it is the flag. */
+/** The name as a title: `agent NAME` or `operator NAME`. The flag is the same text after two hyphens. */
 export function titleOf(name: string): string {
   return name.startsWith(OPERATOR_PREFIX) ? `operator ${name.slice(OPERATOR_PREFIX.length)}` : `agent ${name}`;
 }
 
 const SESSION_PREFIX = 'lhs_';
 
-/** A session token always belongs to an agent or an operator. */
+/** Whether the identity may be the administrator. A session token always belongs to an agent or an operator. */
 export function mayBeAdministrator(identity: Identity): boolean {
   return identity.kind === 'token' && !identity.token.reveal().startsWith(SESSION_PREFIX);
 }
@@ -56,11 +58,11 @@ export interface Settings {
   readonly identity: Setting<Identity>;
   readonly dataDir: Setting<string>;
   /**
-   * Set when the address, the token or the trust in the address comes from the data directory: the server must then
+   * Set when the address, the token or the trust in the address comes from the data directory. The server must then
    * prove itself.
    */
   readonly ownService: OwnService | null;
-  /** PEM file of the trusted certificate authorities; null for those of the system. */
+  /** PEM file of the trusted certificate authorities; null for the system's own. */
   readonly caFile: Setting<string> | null;
   readonly format: Setting<Format>;
   readonly timeoutSeconds: Setting<number>;
