@@ -1,7 +1,7 @@
 /**
  * The administrator's token, and the files that a running server publishes in its data directory for commands on the
- * same machine: its address, the token, and the key with which it proves that it serves this directory. An orderly stop
- * deletes all three.
+ * same machine: its address, the token, and the key with which it proves that it serves this directory. An orderly
+ * shutdown deletes all three.
  */
 import { readFileSync, rmSync, statSync } from 'node:fs';
 import { timingSafeEqualText } from '../crypto/primitives.ts';
@@ -26,7 +26,7 @@ export class ServiceFiles {
     this.#dataDir = dataDir;
   }
 
-  /** @throws StartupError, or what the system throws */
+  /** @throws StartupError, or a system error */
   publish(address: string, token: AdminToken, givenTokenFile: string | null): void {
     const { addressFile, proofFile, tokenFile } = dataDirPaths(this.#dataDir);
     this.#proof = { key: newProofText(), address };
@@ -52,7 +52,7 @@ export class ServiceFiles {
   }
 }
 
-/** A challenge that only the directory's running service can answer. */
+/** A challenge that only the server of the directory can answer. */
 export interface ServiceChallenge {
   readonly nonce: string;
   isAnsweredBy(proof: string | null): boolean;
@@ -69,7 +69,7 @@ export function challengeService(dataDir: string, address: string): ServiceChall
   return { nonce, isAnsweredBy: (proof) => proof !== null && timingSafeEqualText(proof, expected) };
 }
 
-/** A lock that cannot be read counts as free, so that the command sends nothing. */
+/** Whether a server holds the lock. A lock that cannot be read counts as free, so that the command sends nothing. */
 function isLocked(file: string): boolean {
   try {
     const held = DatabaseLock.takeShared(file);
@@ -97,7 +97,7 @@ export interface AdminToken {
   readonly writtenTo: string | null;
 }
 
-/** Writes nothing; `placeAdminToken` does. @throws StartupError */
+/** Chooses the token, and writes nothing; `placeAdminToken` writes it. @throws StartupError */
 export function chooseAdminToken(
   givenFile: string | null,
   tokenFile: string,

@@ -1,7 +1,7 @@
 /**
- * Posts what becomes of approvals to a webhook, signed and one at a time. It never delays a request: a receiver that
- * does not respond is tried again with longer pauses, and the queue is bounded. A message that fails goes behind those
- * of other approvals, which the receiver may take. SOURCE: Standard Webhooks 1.0.0.
+ * Posts approval events to a webhook, signed and one at a time. It never delays a request: a receiver that does not
+ * respond is tried again with longer pauses, and the queue is bounded. A failed message is queued again behind those of
+ * other approvals, which the receiver may accept. SOURCE: Standard Webhooks 1.0.0.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Tally } from '../core/measures.ts';
@@ -17,18 +17,18 @@ const MIN_RETRY_MS = 1000;
 const MAX_RETRY_MS = 60_000;
 const LOG_INTERVAL_MS = 60_000;
 const STOP_TIMEOUT_MS = 2000;
-/** These may succeed later; with any other 4xx the receiver has rejected the message. */
+/** Statuses that may be temporary. With any other 4xx the receiver has rejected the message. */
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([404, 408, 425, 429]);
 
-/** How long an outcome is sent again. */
+/** How long the message about an outcome is retried. */
 const OUTCOME_MS = 3_600_000;
 
 export interface ApprovalMessage {
   readonly approvalId: ApprovalId;
-  /** Equal for repetitions, also from several nodes. */
+  /** The same for repetitions, including those from other nodes. */
   readonly id: string;
   readonly body: string;
-  /** The message is useless afterwards. Milliseconds since 1970. */
+  /** Time after which the message is useless, in milliseconds since 1970. */
   readonly expiresAt: number;
 }
 
@@ -58,7 +58,7 @@ export class ApprovalWebhook {
   offer(message: ApprovalMessage): void {
     if (this.#stopped.signal.aborted) return;
     this.#queue.push(message);
-    // WHY the oldest: what is new can still be answered.
+    // WHY the oldest: newer requests can still be answered.
     if (this.#queue.length > MAX_QUEUED) this.#drop();
     this.#running ??= this.#run().finally(() => {
       this.#running = null;
@@ -80,7 +80,7 @@ export class ApprovalWebhook {
       }
       try {
         const isTaken = await this.#send(message, signal);
-        // The queue may have dropped it meanwhile.
+        // The queue may have dropped it in the meantime.
         if (this.#queue[0] === message) this.#queue.shift();
         this.results.add(isTaken ? 'sent' : 'dropped');
         retryMs = MIN_RETRY_MS;
@@ -117,7 +117,7 @@ export class ApprovalWebhook {
     this.#logError(`an approval could not be sent to the webhook at ${this.#host}`, error);
   }
 
-  /** Resolves when the messages that wait were sent, or after a short time. */
+  /** Resolves when the queued messages were sent, or after a short time. */
   async stop(): Promise<void> {
     const timer = setTimeout(() => this.#stopped.abort(), STOP_TIMEOUT_MS);
     await settledWithin(this.#running, STOP_TIMEOUT_MS + 1000);
@@ -127,9 +127,9 @@ export class ApprovalWebhook {
 }
 
 /**
- * What the webhook says about an approval. `consoleUrl`: null if browsers cannot reach the console. INVARIANT: nothing
- * that answers it, and nothing of the request but its method, host and path: no query, no body, no words of the agent,
- * no nonce. SOURCE: docs/approvals.md, "Webhook".
+ * The webhook's message about an approval. `consoleUrl`: null if browsers cannot reach the console. INVARIANT: it
+ * contains nothing that can answer the approval, such as the nonce. Of the request it contains only the method, the
+ * host and the path: no query, no body, no text that the agent wrote. SOURCE: docs/approvals.md, "Webhook".
  */
 export function toMessage({ kind, approval }: ApprovalEvent, consoleUrl: string | null, now: number): ApprovalMessage {
   const { id, agentName, action, path, terms, approvers, requestedAt, answerBy, endedAt, endedBy } = approval;

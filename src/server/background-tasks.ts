@@ -1,6 +1,6 @@
 /**
- * What a running vault does by itself: signs checkpoints, writes the rollback marker, deletes rows whose retention has
- * ended, and checks the state against the log once after startup.
+ * Background tasks of an open vault: signing checkpoints, writing the rollback marker, deleting rows whose retention
+ * has ended, and checking the state against the audit log once after startup.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../ledger/clock.ts';
@@ -22,8 +22,8 @@ const MAX_UNSIGNED_ENTRIES = 1000;
 const MAX_UNSIGNED_MS = 60_000;
 
 /**
- * Signs a checkpoint at startup and shutdown, and when the log has 1,000 new entries or a minute has passed, at most
- * one a second.
+ * Signs a checkpoint at startup and shutdown, and when the log has 1,000 new entries or a minute has passed. It signs
+ * at most one a second.
  */
 export function startCheckpointing(
   ledger: Ledger,
@@ -61,7 +61,7 @@ export function startCheckpointing(
   };
 }
 
-/** An idle node may miss a loss that is repaired within this time. */
+/** Interval between checks. An idle node may miss a loss that is repaired within this time. */
 const MARKER_INTERVAL_MS = 1000;
 
 /** Checks that the log and database files of an idle node exist, and writes the marker for the next startup. */
@@ -95,11 +95,11 @@ export function startMarking(
 }
 
 const SWEEP_INTERVAL_MS = 10_000;
-/** A few milliseconds of work; the store also limits the time. */
+/** Rows per step, a few milliseconds of work; the store also limits the time. */
 const SWEEP_ROWS = 500;
 /**
- * The pause between two steps, so that batches of callers come first. It still deletes more leases per second than
- * callers can get.
+ * The pause between two steps, so that batches of requests come first. Even so, more leases are deleted per second than
+ * agents can obtain.
  */
 const SWEEP_PAUSE_MS = 10;
 
@@ -141,7 +141,7 @@ export function startSweeping(
 
 const MAX_NAMED = 5;
 
-/** Checks the state against the log once, slowly, and logs one line if a row does not answer to it. */
+/** Checks the state against the audit log once, slowly, and logs one line if a row does not match its entries. */
 export function startStateCheck(checker: StateChecker, log: ServiceLog): BackgroundTask {
   const stopping = new AbortController();
   const checking = checker.checkSlowly(stopping.signal).then(

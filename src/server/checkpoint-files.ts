@@ -1,6 +1,7 @@
 /**
- * Files of checkpoints, a JSON object on each line: `checkpoints.log` in the data directory, and those of
- * `--checkpoint-file`, such as on a volume to which the server may only append. SOURCE: docs/formats.md, "Checkpoints".
+ * Files of checkpoints, a JSON object on each line: `checkpoints.log` in the data directory, and the files of
+ * `--checkpoint-file`, for example on a volume to which the server may only append. SOURCE: docs/formats.md,
+ * "Checkpoints".
  */
 import { checkpointSigner, type LogCheckpoint, openCheckpoint, parseCheckpoint } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
@@ -11,9 +12,12 @@ import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts
 import type { SignedCheckpoint } from '../vault/audit/checkpoints.ts';
 import type { Configuration } from './configuration.ts';
 
-/** The file of the data directory keeps this many lines, and twice as many for a while. */
+/** The file in the data directory keeps this many lines, and at times up to twice as many. */
 const MAX_LINES = 1000;
-/** More than that many lines. A file of the operator may have any number, and the newest is at its end. */
+/**
+ * Bytes read from the end, where the newest checkpoint is. They hold more than MAX_LINES lines; an operator's file may
+ * be longer.
+ */
 const MAX_READ_BYTES = 8 * 1024 * 1024;
 
 export type CheckpointKeys = Pick<VaultKeys, 'vaultId' | 'signing'>;
@@ -22,12 +26,12 @@ interface KeptCheckpoint extends LogCheckpoint {
   readonly generation: number;
 }
 
-/** Content of an existing file; `newest` is null if no line has a checkpoint of this vault. */
+/** Content of an existing file; `newest` is null if no line contains a checkpoint of this vault. */
 interface Contents {
   readonly newest: KeptCheckpoint | null;
 }
 
-/** The file of the data directory is the first one. */
+/** The checkpoint files; the file in the data directory is the first one. */
 export function checkpointFilesOf({
   dataDir,
   checkpointFiles,
@@ -38,7 +42,7 @@ export function checkpointFilesOf({
 
 export class CheckpointFile {
   readonly path: string;
-  /** Whether it is that of the data directory, which is private, and shortened from time to time. */
+  /** Whether the file is in the data directory. That file is private, and is shortened from time to time. */
   readonly isOwn: boolean;
   readonly #file: LineFile;
   #lines = 0;
@@ -49,7 +53,7 @@ export class CheckpointFile {
     this.#file = new LineFile(path);
   }
 
-  /** Null for a missing or an empty file. @throws StartupError */
+  /** Null for a missing file or an empty one. @throws StartupError */
   read(keys: CheckpointKeys): Contents | null {
     const lines = this.#readLines();
     this.#lines = lines.length;
@@ -72,7 +76,7 @@ export class CheckpointFile {
     this.#lines = kept.length;
   }
 
-  /** The last lines of the file, without a part of a line at its end, which a crash leaves. */
+  /** The last lines of the file, without an incomplete line at its end, as a crash leaves it. */
   #readLines(): string[] {
     if (this.isOwn && !checkPrivateFile(this.path)) return [];
     assertLineFile(this.path);
@@ -86,7 +90,7 @@ export class CheckpointFile {
   }
 }
 
-/** The largest checkpoint of the newest key; null if no line has a checkpoint that one of the keys has signed. */
+/** The largest checkpoint of the newest key; null if none of the lines was signed with one of the keys. */
 function findNewest(lines: readonly string[], keys: CheckpointKeys): KeptCheckpoint | null {
   const notes = lines.flatMap((line) => {
     const note = noteOf(line);

@@ -1,6 +1,6 @@
 /**
- * Writes signed checkpoints to the files outside the database. Each file gets the newest one; while it cannot be
- * written, it gets none, and then the newest again. It never delays the log.
+ * Writes signed checkpoints to the files outside the database. Each file receives the newest one. A file that cannot be
+ * written is tried again with the newest checkpoint of that moment. This never delays the audit log.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { settledWithin } from '../platform/waiting.ts';
@@ -9,16 +9,19 @@ import type { CheckpointFile } from './checkpoint-files.ts';
 import { logFailure, type ServiceLog } from './log.ts';
 
 export interface CheckpointSinkStatus {
-  /** `data-directory`, or `file`, with a number from the second of these on. */
+  /** `data-directory`, or `file`; from the second file on, with a number. */
   readonly label: string;
-  /** Time for which a checkpoint waits that is not known to be on disk; 0 if none does. */
+  /** How long a checkpoint has waited without being known to be on disk; 0 if none waits. */
   readonly waitingSeconds: number;
   readonly failures: number;
 }
 
 const MIN_RETRY_MS = 1000;
 const MAX_RETRY_MS = 60_000;
-/** Limits the last checkpoint at shutdown, and a file that does not close then, as on a share that hangs. */
+/**
+ * Limits the wait at shutdown for the last checkpoint, and for a file that does not close, such as on a share that
+ * hangs.
+ */
 const STOP_TIMEOUT_MS = 2000;
 
 export class CheckpointSinks {
@@ -55,7 +58,7 @@ class CheckpointSink {
   readonly #logError: ServiceLog['error'];
   readonly #stopped = new AbortController();
   #waiting: SignedCheckpoint | null = null;
-  /** Since when a checkpoint waits and none was written; as `performance.now()`. */
+  /** When the oldest unwritten checkpoint began to wait, on the clock of `performance.now()`. */
   #waitingSince = 0;
   #failures = 0;
   #running: Promise<void> | null = null;
@@ -100,7 +103,7 @@ class CheckpointSink {
         retryMs = Math.min(2 * retryMs, MAX_RETRY_MS);
       }
     }
-    // WHY here: a checkpoint that is published after the loop must start it again.
+    // WHY here: a checkpoint that is published after the loop has ended must start the loop again.
     this.#running = null;
   }
 }

@@ -1,4 +1,4 @@
-/** The composition root: builds the service from its parts, starts and stops it. */
+/** The composition root: builds the server from its parts, and starts and stops it. */
 
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -31,16 +31,16 @@ import { openVault, prepareDataDir } from './open-vault.ts';
 import { RunningVault } from './running-vault.ts';
 import { type OpenVault, VaultGate } from './vault-gate.ts';
 
-/** A failing storage repeats its line with each request. */
+/** Interval between equal log lines, because a failing storage causes the same line with each request. */
 const SAME_LINE_MS = 1000;
 
 export interface Service {
-  /** The URL as clients take it, such as `http://127.0.0.1:7700`. */
+  /** The URL in the form that clients accept, such as `http://127.0.0.1:7700`. */
   readonly address: string;
   readonly adminToken: AdminToken;
   readonly warnings: readonly string[];
   status(): ServiceStatus;
-  /** Finishes requests in flight within 10 s, records the stop, and closes. */
+  /** Finishes requests in flight within 10 s, records the shutdown, and closes. */
   stop(): Promise<void>;
 }
 
@@ -57,9 +57,8 @@ export const SERVICE_TIMEOUTS: ServiceTimeouts = {
 };
 
 /**
- * Starts the service. `onStorageFailure` is called when the process must end because the storage failed; tests replace
- * `syncFile`.
- * @throws StartupError, UsageError, StoreError
+ * Starts the server. `onStorageFailure` is called when the process must end because the storage failed; tests replace
+ * `syncFile`. @throws StartupError, UsageError, StoreError
  */
 export async function startService(
   configuration: Configuration,
@@ -121,7 +120,7 @@ export async function startService(
     }
   };
   const gate = new VaultGate(open, configuration.acceptRollback, (line) => log.error(line));
-  // Only while it starts: afterwards the service closes the vault itself.
+  // Only during startup: afterwards the server closes the vault itself.
   resources.defer(() => gate.running?.close(false));
   const locked = await gate.start();
   if (locked !== null) warnings.push(lockedWarning(locked));
@@ -176,13 +175,13 @@ export async function startService(
         logFailure(log.error, 'the files for commands on this machine could not be removed', error);
       }
       const cut = setTimeout(() => {
-        // WHY: the server no longer knows the connections of WebSockets.
+        // WHY: the HTTP server no longer tracks the connections of WebSockets.
         void gate.running?.endUses();
         server.server.closeAllConnections();
       }, timeouts.stopMs);
       // A keep-alive connection becomes idle only after its last response.
       const closeIdle = setInterval(() => server.server.closeIdleConnections(), 50);
-      // ORDER: the server first, so that no caller reaches a service that stops.
+      // ORDER: the HTTP server first, so that no request reaches a server that is shutting down.
       const serverClosed = server.close();
       await Promise.all([serverClosed, gate.stop().then(() => gate.running?.quiesce())]);
       clearInterval(closeIdle);

@@ -30,7 +30,7 @@ variable overrides the default.`;
 
 export type Configuration = ReturnType<typeof toConfiguration>;
 
-/** Null where help was written. @throws UsageError */
+/** Null if help was printed. @throws UsageError */
 export function readConfiguration(
   words: readonly string[],
   environment: Environment,
@@ -56,7 +56,10 @@ export function readConfiguration(
   return toConfiguration(readFlags(SERVER_FLAGS, given, environment), environment);
 }
 
-/** What a subcommand that opens a vault without its server needs. Null for the defaults. @throws UsageError */
+/**
+ * The configuration for a subcommand that opens a vault without its server. Null selects the default. @throws
+ * UsageError
+ */
 export function configurationOf(
   dataDir: string | null,
   rootKeyFile: string | null,
@@ -97,13 +100,13 @@ function toConfiguration(values: ServerFlags, environment: Environment) {
       mount: values['transit-mount'],
     },
     awsKms: { endpoint: values['aws-kms-endpoint'] },
-    /** Where systemd puts the credentials of the unit. */
+    /** The directory in which systemd places the unit's credentials. */
     credentialsDirectory: environment['CREDENTIALS_DIRECTORY'],
     adminTokenFile: file('admin-token-file'),
     printsToken: values['print-token'] === 'always',
     adminMayRetrieve: values['admin-retrieve'] === 'allow',
     versionsKept: values['versions-kept'],
-    /** Recorded denials of one agent; further ones are 429, and are counted but not recorded. */
+    /** Recorded denials per agent and minute. Further ones get 429, and are counted but not recorded. */
     denialsPerMinute: values['denials-per-minute'],
     budgets: {
       sessionsPerHour: values['sessions-per-hour'],

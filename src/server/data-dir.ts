@@ -1,4 +1,4 @@
-/** The data directory: which directories are accepted, its lock, and whether one has ever served a vault. */
+/** The data directory: checks of the directory, its lock, and whether it has ever served a vault. */
 
 import { readdirSync } from 'node:fs';
 import { StartupError } from '../platform/errors.ts';
@@ -12,15 +12,12 @@ function namesIn(dir: string): string[] {
   try {
     return readdirSync(dir);
   } catch {
-    // A missing directory, or another kind of file, which `ensurePrivateDir` handles.
+    // The directory is missing, or the path is another kind of file, which `ensurePrivateDir` handles.
     return [];
   }
 }
 
-/**
- * Restricts the directory to its owner, unless it contains other files. @throws StartupError, and then changes
- * nothing
- */
+/** Restricts the directory to its owner, unless it contains other files. @throws StartupError, before any change */
 export function openDataDir(dir: string): void {
   const names = namesIn(dir).filter((name) => name !== EMPTY_VOLUME);
   if (names.length > 0 && !names.some((name) => KNOWN_FILES.includes(name))) {
@@ -32,8 +29,8 @@ export function openDataDir(dir: string): void {
 }
 
 /**
- * One service per data directory: the lock of the operating system ends with the process, so that none is ever stale.
- * @throws StartupError if another service holds it
+ * Ensures one server per data directory. The lock of the operating system ends with the process, so it is never stale.
+ * @throws StartupError if another server holds it
  */
 export function lockDataDir(dir: string): DatabaseLock {
   const { lockFile } = dataDirPaths(dir);
@@ -47,9 +44,9 @@ export function lockDataDir(dir: string): DatabaseLock {
 }
 
 /**
- * Whether the directory has served a vault, so that a missing or empty database is a loss and not a first start. An
- * agent's key proves it, because it is published only after the registration is durable. The token, the write-ahead
- * log and empty directories prove nothing, because an interrupted first start leaves them too.
+ * Whether the directory has served a vault, so that a missing or empty database is a loss and not a first startup. An
+ * agent's key proves it, because it is published only after the registration is durable. The token, the write-ahead log
+ * and empty directories prove nothing, because an interrupted first startup leaves them too.
  */
 export function hadVault(dir: string): boolean {
   const { createdFile, agentsDir } = dataDirPaths(dir);
@@ -60,7 +57,7 @@ const MARKER_TEXT =
   'A vault was created from this directory. While this file exists, a lost database is never replaced by an empty one.\n';
 
 /**
- * Records that the directory has a vault. ORDER: after the vault is durable, so that an interrupted first start can
+ * Records that the directory has a vault. ORDER: after the vault is durable, so that an interrupted first startup can
  * be repeated.
  */
 export function markVault(dir: string): void {

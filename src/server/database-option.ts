@@ -1,4 +1,4 @@
-/** The database option of the service and its tools. Never prints a URL, because it may contain a password. */
+/** The database option of the server and its tools. Never prints a URL, because it may contain a password. */
 
 import { resolve } from 'node:path';
 import type { Environment } from '../flags/flag.ts';
@@ -26,7 +26,8 @@ interface Given {
 }
 
 /**
- * The flag overrides the file, and the file LEASEHOLD_DATABASE_URL. Null if none is given. @throws UsageError
+ * The flag takes precedence over the file, and the file over LEASEHOLD_DATABASE_URL. Null if none is given. @throws
+ * UsageError
  */
 export function chooseDatabase({ flag, file, environment }: Given): DatabaseChoice | null {
   if (flag !== undefined && file !== null) throw new UsageError('Give --database or --database-file, not both.');
@@ -47,7 +48,7 @@ function readUrl(file: string): string {
   }
 }
 
-/** @throws UsageError that names the source of the URL, and not the URL */
+/** @throws UsageError, which names the source of the URL and not the URL */
 function parseUrl(url: string, where: string): PostgresAddress {
   try {
     return parseAddress(url);
@@ -57,7 +58,7 @@ function parseUrl(url: string, where: string): PostgresAddress {
   }
 }
 
-/** The database with the name under which this node is known to the others, unless its URL has another one. */
+/** The database, with the connection name by which other nodes recognise this one, unless its URL sets another name. */
 export function withConnectionName(database: DatabaseChoice | null, name: string): DatabaseChoice | null {
   if (database === null || database.address.applicationName !== DEFAULT_APPLICATION_NAME) return database;
   return { ...database, address: { ...database.address, applicationName: name } };

@@ -1,4 +1,4 @@
-/** The flags of the server. Each has an environment variable, `LEASEHOLD_` and its name in capitals. */
+/** The flags of the server. The environment variable of each is `LEASEHOLD_` and its name in capitals. */
 import type { IpNetwork } from '../core/ip-network.ts';
 import { chooseFrom, type Flags, type FlagValues, parsed, text, toggle, withDefault } from '../flags/flag.ts';
 import { variableOf } from '../flags/variables.ts';
@@ -146,5 +146,5 @@ function withVariables<F extends Flags>(flags: F): F {
   return Object.fromEntries(named) as F;
 }
 
-/** The server as messages name it: an npm script in a checkout, where this file is TypeScript, and else the CLI. */
+/** The server's name in messages: an npm script in a checkout, where this file is TypeScript, otherwise the CLI. */
 export const SERVER_COMMAND = import.meta.filename.endsWith('.ts') ? 'npm start --' : 'leasehold server';

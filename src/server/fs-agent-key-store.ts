@@ -1,7 +1,7 @@
 /**
  * The directories of agents' private keys: `agents/<name>/private_key.pem`, with the agent's immutable id in
- * `agent_id`. A key waits in `agents/.pending/<id>` until the log has its agent. INVARIANT: names and ids are checked
- * where they become paths, and only files that this class writes are deleted. SOURCE: docs/formats.md.
+ * `agent_id`. A key is staged in `agents/.pending/<id>` until its agent is in the audit log. INVARIANT: names and ids
+ * are checked where they become paths, and only files that this class writes are deleted. SOURCE: docs/formats.md.
  */
 import { lstatSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
@@ -40,7 +40,7 @@ export class FsAgentKeyStore implements AgentKeyStore {
 
   async commit(id: AgentId, name: AgentName): Promise<void> {
     const staged = this.#pendingDir(id);
-    // A repeated request finds nothing: the first one has committed the key.
+    // A repeated request finds nothing, because the first one has committed the key.
     if (lstatOrNull(staged) !== null) this.#moveFiles(staged, this.#dirOf(name), this.#idOf(name) !== null);
     // WHY always: an earlier call may have renamed the directory and then failed to sync.
     syncDir(this.#root);
@@ -63,7 +63,7 @@ export class FsAgentKeyStore implements AgentKeyStore {
     const dir = this.#dirOf(name);
     const isOnlyKey = readdirSync(dir).every((file) => file === PRIVATE_KEY || file === AGENT_ID);
     if (!isOnlyKey) return deleteKeyFiles(dir);
-    // ORDER: rename, then delete: after a crash in between the next start deletes the pending directory.
+    // ORDER: rename, then delete. After a crash in between, the next startup deletes the pending directory.
     renameSync(dir, this.#pendingDir(id));
     syncDir(this.#root);
     await this.abort(id);
@@ -71,7 +71,7 @@ export class FsAgentKeyStore implements AgentKeyStore {
 
   async readAll(): Promise<AgentKey[]> {
     const found: AgentKey[] = [];
-    // ORDER: staged keys first. One that is committed meanwhile is then found in its agent's directory.
+    // ORDER: staged keys first. A key that is committed in the meantime is then found in its agent's directory.
     for (const root of [this.#pending, this.#root]) {
       for (const entry of await readdir(root, { withFileTypes: true })) {
         if (!entry.isDirectory() || entry.name === PENDING) continue;
@@ -127,9 +127,9 @@ export class FsAgentKeyStore implements AgentKeyStore {
   }
 
   /**
-   * Moves the files of the staged key into the agent's directory, which may have other files. ORDER: the id first:
-   * after a crash before the key the next start recognises the directory, finds the key staged, and moves it.
-   * @throws StartupError before anything is changed
+   * Moves the files of the staged key into the agent's directory, which may contain other files. ORDER: the id first.
+   * After a crash before the key is moved, the next startup recognises the directory, finds the key staged, and moves
+   * it. @throws StartupError before anything is changed
    */
   #moveFiles(staged: string, dir: string, replacesKey: boolean): void {
     const found = lstatOrNull(dir);
@@ -148,7 +148,7 @@ export class FsAgentKeyStore implements AgentKeyStore {
     removeIfEmpty(staged);
   }
 
-  /** The id of the directory's agent; null without a directory or an id that Leasehold wrote. */
+  /** The id of the directory's agent; null if there is no directory, or no id that Leasehold wrote. */
   #idOf(name: string): AgentId | null {
     const dir = childPath(this.#root, name);
     const file = join(dir, AGENT_ID);
@@ -160,8 +160,8 @@ export class FsAgentKeyStore implements AgentKeyStore {
 }
 
 /**
- * Deletes the files of a key, and then their directory unless it has other files. ORDER: the id last, so that a crash
- * before it leaves a directory that the next start recognises.
+ * Deletes the files of a key, and then their directory unless it contains other files. ORDER: the id last, so that a
+ * crash before it leaves a directory that the next startup recognises.
  */
 function deleteKeyFiles(dir: string): void {
   if (lstatOrNull(dir)?.isDirectory() !== true) return;
@@ -183,7 +183,7 @@ function isOccupied(error: unknown): boolean {
   return ['ENOTEMPTY', 'EEXIST', 'ENOTDIR'].includes(code);
 }
 
-/** Its agent was deregistered meanwhile, or the directory is another program's. */
+/** Ignores a missing file: its agent was deregistered in the meantime, or the directory belongs to another program. */
 function ignoreMissing(error: NodeJS.ErrnoException): readonly string[] {
   if (error.code === 'ENOENT') return [];
   throw error;

@@ -17,7 +17,7 @@ export function parsePublicName(text: string, field: string): string {
   );
 }
 
-/** An address, or a network such as 10.0.0.0/8. @throws UsageError */
+/** An IP address, or a network such as 10.0.0.0/8. @throws UsageError */
 export function parseTrustedProxy(text: string, field: string): string {
   const [address = '', bits, ...more] = text.split('/');
   const version = isIP(address);
@@ -46,7 +46,7 @@ export type Listen =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
   | { readonly kind: 'unix'; readonly path: string };
 
-/** @throws UsageError */
+/** The host and port to listen on, or a socket. @throws UsageError */
 export function parseListen(text: string, field: string): Listen {
   if (text.startsWith('unix:')) return { kind: 'unix', path: text.slice('unix:'.length) };
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
@@ -63,7 +63,7 @@ export function isLoopbackHost(host: string): boolean {
   return ['localhost', '::1', '[::1]'].includes(host) || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
-/** HTTPS, or HTTP on this machine, without a path. @throws UsageError */
+/** An HTTPS URL without a path; HTTP is allowed for this machine. @throws UsageError */
 export function parseOwnUrl(text: string, field: string): string {
   const url = URL.parse(text);
   const isPrivate = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
@@ -71,7 +71,7 @@ export function parseOwnUrl(text: string, field: string): string {
   throw new UsageError(`${field} must be https://HOST or https://HOST:PORT; http:// only for this machine.`);
 }
 
-/** The path of an engine of Vault. @throws UsageError */
+/** The path of a secrets engine of Vault. @throws UsageError */
 export function parseMount(text: string, field: string): string {
   if (/^[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/.test(text) && !text.includes('..')) return text;
   throw new UsageError(`${field} must be a path such as transit.`);

@@ -11,7 +11,7 @@ import type { HttpServer } from '../http/http-server.ts';
 import { StartupError } from '../platform/errors.ts';
 import type { Listen } from './hosts.ts';
 
-/** Resolves to the address in the form that clients take. @throws StartupError */
+/** Resolves to the address in the form that clients accept. @throws StartupError */
 export async function listen(server: HttpServer, where: Listen, isTls: boolean): Promise<string> {
   const scheme = isTls ? 'https' : 'http';
   try {
@@ -40,7 +40,7 @@ export async function listen(server: HttpServer, where: Listen, isTls: boolean):
   return `${scheme}://${named.includes(':') ? `[${named}]` : named}:${port}`;
 }
 
-/** Deletes a socket file that no process listens on, which a crash leaves. */
+/** Deletes a socket file on which no process listens, as a crash leaves it. */
 async function removeStaleSocket(path: string): Promise<void> {
   if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return;
   const socket = connect(path);
@@ -58,8 +58,8 @@ const ABSENT = new Set(['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EPROTONOSUPPORT']);
 const OTHER: Readonly<Record<string, string>> = { '127.0.0.1': '::1', '::1': '127.0.0.1' };
 
 /**
- * Listens on the other loopback address, and hands its connections to `server`, which limits and handles them as its
- * own. Resolves to the port on which `server` must listen. @throws StartupError if another program has the port there
+ * Listens on the other loopback address, and passes its connections to `server`, which limits and handles them like its
+ * own. Resolves to the port on which `server` must listen. @throws StartupError if another program uses the port there
  */
 async function holdOtherLoopback(server: HttpServer, host: string, port: number): Promise<number> {
   const other = OTHER[host];
@@ -82,12 +82,12 @@ async function holdOtherLoopback(server: HttpServer, host: string, port: number)
   return (await bindBoth(held, other, host, port)) ?? port;
 }
 
-/** Null if this machine lacks the other address. Port 0: one that is free on both. */
+/** Null if this machine has no other loopback address. For port 0 it finds a port that is free on both. */
 async function bindBoth(held: Server, other: string, host: string, port: number): Promise<number | null> {
   for (let tries = 1; ; tries += 1) {
     const failure = await bind(held, other, port);
     if (failure !== null && ABSENT.has(failure)) return null;
-    // A port that is taken on both is reported by the listener of the service.
+    // The server's own listener reports a port that is taken on both.
     if (failure !== null && (await isTaken(host, port))) return null;
     if (failure !== null) throw unavailable(other, port, failure);
     const address = held.address();

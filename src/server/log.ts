@@ -1,4 +1,4 @@
-/** The service's log: one JSON object per line on standard error, with allow-listed fields and a bounded rate. */
+/** The server log: one JSON object per line on standard error, with allow-listed fields and a bounded rate. */
 import { destination, pino } from 'pino';
 import { ERROR_STATUS } from '../api/errors.ts';
 import type { RequestLog } from '../http/request-measures.ts';
@@ -21,9 +21,9 @@ export function createLog(level: LogLevel): ServiceLog {
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
     destination({ dest: 2, sync: true }),
   );
-  // The metrics count those that are not written too.
+  // The metrics also count the rejections that are not written.
   const mayWriteRejection = limitRate();
-  // WHY a limit of its own: rejected requests, which anybody can send, must not hide a defect.
+  // WHY a separate limit: rejected requests, which anyone can send, must not hide a defect.
   const mayWriteFailure = limitRate();
   return {
     rejected({ code, requestId, method, remoteAddr }) {
@@ -36,7 +36,7 @@ export function createLog(level: LogLevel): ServiceLog {
     acceptFailed(error) {
       if (mayWriteFailure()) log.error({ stack: stackOf(error) }, 'a connection could not be accepted');
     },
-    // WHY bounded: a caller may be able to repeat the request that causes the error.
+    // WHY bounded: a client may be able to repeat the request that causes the error.
     unexpectedError(error, requestId) {
       if (mayWriteFailure()) log.error({ request_id: requestId, stack: stackOf(error) }, 'unexpected error');
     },
@@ -48,18 +48,18 @@ export function createLog(level: LogLevel): ServiceLog {
 
 /**
  * Logs a failure of a receiver, of the storage or of a checkpoint in one line with the reason. Any other error is a
- * bug, and is logged with its frames.
+ * bug, and is logged with its stack trace.
  */
 export function logFailure(logError: ServiceLog['error'], line: string, error: unknown): void {
   const isForOperator =
     error instanceof ReceiverError || error instanceof CheckpointConflictError || error instanceof StoreError;
   if (isForOperator) logError(`${line}: ${error.message}`);
-  // The message of a system error names the file, as the line does.
+  // A system error's message contains the file, which the line already names.
   else if (error instanceof Error && 'syscall' in error) logError(`${line}${errnoSuffix(error)}`);
   else logError(line, error);
 }
 
-/** Logs failures as `logFailure` does, and repetitions of a line at most once in the interval. */
+/** Logs failures like `logFailure`, but equal lines at most once per interval. */
 export function withoutRepetitions(logError: ServiceLog['error'], intervalMs: number): ServiceLog['error'] {
   let last = { line: '', at: 0 };
   return (line, error) => {
@@ -83,8 +83,8 @@ function limitRate(): () => boolean {
 }
 
 /**
- * The error's name and system code, as in `Error (EMFILE)`, and its frames; not its message, which may quote a
- * request.
+ * The error's name and system code, as in `Error (EMFILE)`, and its stack frames. The message is omitted, because it
+ * may quote a request.
  */
 function stackOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;

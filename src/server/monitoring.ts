@@ -31,7 +31,7 @@ export function metricsPage(
   let renderedAt = Number.NEGATIVE_INFINITY;
   return {
     tokenHash: token === null ? null : hashToken(token.reveal()),
-    // Each of these settings says that requests of other machines arrive, perhaps by a forwarder on this one.
+    // Each of these settings means that requests of other machines arrive, perhaps through a forwarder on this one.
     trustsLoopback: isLoopback(listen) && publicNames.length === 0 && trustedProxies.length === 0,
     render() {
       if (performance.now() - renderedAt < PAGE_TTL_MS) return page;
@@ -43,7 +43,7 @@ export function metricsPage(
   };
 }
 
-/** WHY a dynamic import: most services have no stream, and need no memory for it. @throws StartupError */
+/** WHY a dynamic import: most servers send no stream, and need no memory for it. @throws StartupError */
 export async function startLogStreams(
   { logStreams, streamFiles }: Pick<Configuration, 'logStreams' | 'streamFiles'>,
   { ledger, store, clock }: Pick<Vault, 'ledger' | 'store' | 'clock'>,
@@ -66,7 +66,7 @@ interface ApprovalWebhookParts {
   readonly consoleUrl: () => string | null;
 }
 
-/** WHY a dynamic import: as for streams. Null without a webhook. @throws StartupError */
+/** WHY a dynamic import: most servers have no webhook. Null without a webhook. @throws StartupError */
 export async function startApprovalWebhook(
   { approvalWebhook }: Pick<Configuration, 'approvalWebhook'>,
   { events, now, consoleUrl }: ApprovalWebhookParts,
@@ -80,7 +80,7 @@ export async function startApprovalWebhook(
   return webhook;
 }
 
-/** A page is shared by the scrapes of this time, so that no client can keep the service busy with them. */
+/** Scrapes within this time share a page, so that no client can keep the server busy with them. */
 const PAGE_TTL_MS = 200;
 
 interface Value {
@@ -89,7 +89,7 @@ interface Value {
   readonly metricName?: string;
 }
 
-/** The metrics that a locked vault has too. */
+/** The metrics that are also exported while the vault is locked. */
 const OF_SERVICE = /^leasehold_(?:build_info|health_status|http_)/;
 
 async function createRegistry(service: ServiceSources, findVault: () => VaultSources | null): Promise<Registry> {
@@ -100,12 +100,12 @@ async function createRegistry(service: ServiceSources, findVault: () => VaultSou
   return registry;
 }
 
-/** WHY not the library's classes: they count themselves, at twenty times the cost, and only gauges can be set. */
+/** WHY not the library's classes: they keep their own counts, at twenty times the cost, and only gauges can be set. */
 function toCollected(metric: Metric, service: ServiceSources, findVault: () => VaultSources | null) {
   const { kind, name, help } = metric;
   const read = (): Value[] => {
     const vault = findVault();
-    // A metric of the service reads nothing of the vault.
+    // A metric of the server reads no part of the vault.
     return vault === null && !OF_SERVICE.test(name) ? [] : valuesOf(metric, { ...service, ...vault } as MetricSources);
   };
   return { name, help, type: kind, get: async () => ({ name, help, type: kind, values: read() }) };

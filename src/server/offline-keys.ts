@@ -1,4 +1,4 @@
-/** Opens the keys of a vault for a command that runs without the server, or next to one. */
+/** Opens the keys of a vault for a command that runs without the server, or beside one. */
 import { existsSync } from 'node:fs';
 import { parsePassphrase } from '../backup/keys.ts';
 import { exportAuditKeys } from '../crypto/chain.ts';
@@ -21,7 +21,7 @@ import { slotSecretsOf } from './slots/slot-secrets.ts';
 export interface SlotAccess {
   /** The settings of the root key file and of the other unattended slots. */
   readonly configuration: Configuration;
-  /** The passphrase of a key slot, which is then the only one that is tried; null without one. */
+  /** The passphrase of a key slot. If it is given, only that slot is tried; null without one. */
   readonly slotPassphrase: Secret | null;
 }
 
@@ -56,8 +56,8 @@ export function readPassphraseFile(file: string | null, warn: (line: string) => 
 }
 
 /**
- * Warns if others may read it. Without a byte order mark, as the command `leasehold` reads the same file when it adds
- * the slot. @throws UsageError
+ * Reads a secret file, and warns if others may read it. Removes a byte order mark, as the CLI does when it reads the
+ * same file to add the slot. @throws UsageError
  */
 export function readSecretFile(file: string, warn: (line: string) => void): string {
   let bytes: Buffer;

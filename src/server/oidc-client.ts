@@ -1,6 +1,6 @@
 /**
- * The provider of OpenID Connect. It is asked with the first sign-in, within a time limit, and one that does not answer
- * fails that sign-in alone. SOURCE: OpenID Connect Core 1.0, section 3.1; RFC 7636; RFC 9700.
+ * The client of an OpenID Connect provider. The first sign-in requests the metadata, within a time limit. A provider
+ * that does not respond fails only that sign-in. SOURCE: OpenID Connect Core 1.0, section 3.1; RFC 7636; RFC 9700.
  */
 import type { CustomFetch, Configuration as ProviderConfiguration } from 'openid-client';
 import { safeFetch } from '../client/node-fetch.ts';
@@ -16,7 +16,9 @@ import type { OidcSettings } from './receiver-options.ts';
 const TIMEOUT_SECONDS = 10;
 /** How long the provider's metadata is used before it is read again. */
 const METADATA_LIFE_MS = 3_600_000;
-/** WHY: anyone can start a sign-in, and must not make the service ask a provider that is down again and again. */
+/**
+ * WHY: anyone can start a sign-in, and must not be able to make the server query an unavailable provider repeatedly.
+ */
 const RETRY_AFTER_MS = 5000;
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 const SCOPE = 'openid email';
@@ -64,7 +66,7 @@ export class ProviderClient implements OidcClient {
       });
       return url.href;
     } catch (error) {
-      // The metadata names no usable endpoint.
+      // The metadata contains no usable endpoint.
       throw this.#unavailable(error);
     }
   }
@@ -74,7 +76,7 @@ export class ProviderClient implements OidcClient {
     const provider = await this.#discover(library);
     const returned = new URL(redirectUri);
     returned.search = new URLSearchParams({ code, state }).toString();
-    // WHY it is added: the console passes on no `iss`, which tells providers apart, and there is one provider only.
+    // WHY it is added: the console does not pass on `iss`. It tells providers apart, and there is only one.
     if (provider.serverMetadata()['authorization_response_iss_parameter_supported'] === true)
       returned.searchParams.set('iss', this.issuer);
     try {
@@ -133,7 +135,7 @@ export class ProviderClient implements OidcClient {
   }
 
   #unavailable(error: unknown): ApiError {
-    // WHY not the message: it may repeat what the provider or a browser sent.
+    // WHY not the message: it may repeat text from the provider or a browser.
     this.#warn(`the identity provider ${this.issuer} cannot be used: ${codeOf(error)}`);
     return notAvailable();
   }
@@ -151,8 +153,7 @@ function notAvailable(): ApiError {
 
 /**
  * Rejects an endpoint in plain HTTP on another machine. WHY: for a provider on this machine the library allows plain
- * HTTP to every endpoint that its metadata name. A response that is longer than any of a provider fails while it is
- * read.
+ * HTTP to every endpoint that its metadata name. A response that is longer than any valid one fails while it is read.
  */
 const fetchBounded: CustomFetch = async (url, { body, ...options }) => {
   const { protocol, hostname } = new URL(url);
@@ -172,7 +173,7 @@ const fetchBounded: CustomFetch = async (url, { body, ...options }) => {
   return new Response(response.body?.pipeThrough(limit) ?? null, response);
 };
 
-/** Whether the provider rejected the code, or what it sent did not pass a check. */
+/** Whether the provider rejected the code, or its response failed a check. */
 function isRejection(library: Library, error: unknown): boolean {
   if (error instanceof library.ResponseBodyError) return error.status < 500 && error.error !== 'invalid_client';
   if (error instanceof library.AuthorizationResponseError) return true;

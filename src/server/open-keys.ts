@@ -1,4 +1,4 @@
-/** Opens the keys of a vault with a key slot, or creates those of a new vault. */
+/** Opens the keys of a vault with a key slot, or creates the keys of a new vault. */
 
 import { slotPrivateKey, slotPublicKey } from '../crypto/key-slots.ts';
 import { VaultKeys } from '../crypto/keys.ts';
@@ -16,7 +16,7 @@ import {
 import type { SlotSecrets } from '../vault/ports.ts';
 import { type RootKeyFile, rootKeyMissing, wrongRootKey } from './root-key.ts';
 
-/** The secret of a slot that a person gave, or the private half of the slot with which the vault was opened before. */
+/** The secret of a slot that an operator gave, or the private half of the slot that opened the vault before. */
 export type GivenSecret = Parameters<typeof VaultKeys.open>[1];
 
 export interface OpenedKeys {
@@ -35,7 +35,10 @@ export function openKeys(stored: StoredKeys | null, file: RootKeyFile): OpenedKe
   return { keys, unsaved: null };
 }
 
-/** Null if no slot of the secret opens the vault. @throws StartupError for a database that was altered */
+/**
+ * Null if the secret belongs to no slot of the vault. @throws StartupError for a database that was modified outside
+ * Leasehold
+ */
 export function openWith(stored: StoredKeys, secret: GivenSecret): VaultKeys | null {
   if (stored.keyset === null || stored.slots.length === 0) {
     throw new StartupError(
@@ -47,14 +50,15 @@ export function openWith(stored: StoredKeys, secret: GivenSecret): VaultKeys | n
   throw new StartupError("The vault's record in the database was altered outside. Restore a backup.");
 }
 
-/** The vault has slots that a person opens, and no other slot opened it. */
+/** The vault has manual slots, and no unattended slot opened it. */
 export interface Locked {
   readonly slots: readonly KeySlot[];
   readonly problems: readonly string[];
 }
 
 /**
- * As `openKeys`, with every slot that needs no person. @throws StartupError if none opens, and no person could open one
+ * Opens the keys like `openKeys`, with every unattended slot. @throws StartupError if none opens and there is no manual
+ * slot
  */
 export async function openUnattended(
   stored: StoredKeys | null,

@@ -1,6 +1,6 @@
 /**
  * Opens the embedded or the shared store, and the keys of its vault. The keys are read from a private copy of a
- * database, because reading a SQLite file in WAL mode creates files next to it, and recovery after a kill writes.
+ * database. WHY: reading a SQLite file in WAL mode creates files next to it, and recovery after a kill writes to it.
  */
 import { chmodSync, constants, copyFileSync, lstatSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -35,7 +35,7 @@ export interface OpenedStore extends OpenedKeys {
   readonly slotSecrets: SlotSecrets;
   readonly marker: RollbackMarker;
   readonly checkpointFiles: readonly CheckpointFile[];
-  /** A rollback for which `store` is a copy of the database; null if it is the database. */
+  /** The rollback because of which `store` is a copy of the database; null if `store` is the database. */
   readonly rollbackAtRest: RollbackFinding | null;
   /** Hosts of a shared database that did not respond, and may have entries that the store lacks. */
   readonly unanswered: readonly string[];
@@ -48,7 +48,8 @@ const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 type Warn = (line: string) => void;
 
 /**
- * Opens store and marker as two of `resources`. @throws StartupError, StoreError; then an existing vault is unchanged
+ * Opens store and marker as two of `resources`. An error leaves an existing vault unchanged. @throws StartupError,
+ * StoreError
  */
 export async function openStore(
   configuration: Configuration,
@@ -90,7 +91,7 @@ async function openEmbedded(
   for (const suffix of ['-wal', '-shm']) checkPrivateFile(databaseFile + suffix);
   const rootKeyFile = readRootKey(configuration, !vaultExists, warn);
   const stored = vaultExists ? await readAtRest(databaseFile, (log) => log.run(readStoredKeys())) : null;
-  // WHY before it is opened: that would discard a write-ahead log with the vault that is damaged.
+  // WHY before it is opened: opening would discard the write-ahead log of a damaged vault.
   if (isUsed && stored?.keyCheck == null && hasWriteAheadLog(databaseFile)) throw databaseUnreadable(databaseFile);
   const slotSecrets = slotSecretsOf(configuration, rootKeyFile);
   const opened = await open(stored, rootKeyFile, slotSecrets, given);
@@ -101,7 +102,7 @@ async function openEmbedded(
   const rollbackAtRest = isChecked
     ? await readAtRest(databaseFile, (log) => findRollback(log, { marker, checkpointFiles }, opened.keys))
     : null;
-  // WHY a copy: opening the database changes it, and may discard what could still be recovered.
+  // WHY a copy: opening the database changes it, and may discard entries that could still be recovered.
   const file = rollbackAtRest === null ? databaseFile : temporaryPath(databaseFile);
   if (file !== databaseFile) copyDatabaseFiles(databaseFile, file, resources);
   assertUnused(file);
@@ -125,7 +126,7 @@ async function openShared(
   if (showsPassword) warn(PASSWORD_ON_COMMAND_LINE);
   if (file !== null) warnIfReadableByOthers(file, warn);
   if (checkPrivateFile(databaseFile)) warn(`${databaseFile} is not used, because --database names the vault.`);
-  // WHY here: the driver takes 2 MiB, and a service with an embedded store never uses it.
+  // WHY here: the driver takes 2 MiB, and a server with an embedded store never uses it.
   const { PostgresStore } = await import('../store/postgres/store.ts');
   const store = resources.adopt(await PostgresStore.open(address, mayMigrate), (each) => each.close());
   await assertClocksAgree(store);

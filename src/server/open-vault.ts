@@ -43,8 +43,7 @@ export type OpenedVault = Exclude<Awaited<ReturnType<typeof openVault>>, Locked>
 
 /**
  * Opens the store and the rollback marker as two of `resources`. A vault with a rollback that is not accepted is
- * read-only.
- * @throws StartupError, StoreError; then an existing vault is unchanged
+ * read-only. An error leaves an existing vault unchanged. @throws StartupError, StoreError
  */
 export async function openVault(
   configuration: Configuration,
@@ -63,7 +62,7 @@ export async function openVault(
   const keyStore = new FsAgentKeyStore(agentsDir);
   const parts = { keys, store, keyStore, marker, slotSecrets, checkpointFiles, loss, isReadOnly: false };
   if (loss !== null && !acceptRollback) {
-    // WHY no recovery mode: the entries are not lost if a host that did not respond has them.
+    // WHY no recovery mode: the entries are not lost if an unreachable host stores them.
     if (opened.unanswered.length > 0) throw behindUnanswered(loss, opened.unanswered);
     const memory = await readVaultState(store, keys);
     memory.warnings.unshift(describeFinding(loss));
@@ -93,7 +92,7 @@ function behindUnanswered({ what }: RollbackFinding, hosts: readonly string[]): 
   );
 }
 
-/** @throws StartupError if the database has rows, but no record of a vault */
+/** @throws StartupError if the database contains rows, but no record of a vault */
 async function hasVault(store: Store): Promise<boolean> {
   if ((await store.run(readRootKeyCheck())) !== null) return true;
   if (await store.run(isEmpty())) return false;
@@ -104,7 +103,7 @@ async function hasVault(store: Store): Promise<boolean> {
   );
 }
 
-/** One slot may be torn after a power failure; any other damage is tampering. */
+/** Warns of damaged slots. One slot may be torn after a power failure; any other damage is tampering. */
 function warnOfDamage(marker: RollbackMarker, warn: (line: string) => void): void {
   const found = marker.read();
   if (found === null || found.entry === null || !found.hasDamagedSlot) return;
@@ -114,8 +113,8 @@ function warnOfDamage(marker: RollbackMarker, warn: (line: string) => void): voi
 }
 
 /**
- * A volume that is not mounted must not look like a file that agrees with the log. In the data directory the rollback
- * marker shows that.
+ * Warns of missing checkpoint files. A volume that is not mounted must not look like a file that agrees with the log.
+ * In the data directory the rollback marker shows that.
  */
 function warnOfMissingCheckpoints({ keys, checkpointFiles }: OpenedStore, warn: (line: string) => void): void {
   const [, ...others] = checkpointFiles;
@@ -123,7 +122,7 @@ function warnOfMissingCheckpoints({ keys, checkpointFiles }: OpenedStore, warn: 
     warn(`${path} has no checkpoint, so this start could not compare the log with it. Is its volume mounted?`);
 }
 
-/** When several nodes start together, one creates the vault. False if it was another node. */
+/** Creates the vault. When several nodes start together, one creates it. False if it was another node. */
 async function createVault(store: Store, keys: VaultKeys, unsaved: InitialKeys): Promise<boolean> {
   try {
     await store.initialise(keys.checkValue, initialHead(keys), (await store.readTime()) ?? Date.now(), unsaved);

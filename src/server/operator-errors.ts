@@ -1,4 +1,4 @@
-/** Errors that the service and its tools report to the operator in one line. Any other error is a bug. */
+/** Errors that the server and its tools report to the operator in one line. Any other error is a bug. */
 
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
@@ -9,7 +9,7 @@ const READ_ONLY = 'The disk or the file is read-only: make it writable, and star
 const NO_MEMORY = 'There is not enough memory: free some, and start again.';
 const PERMISSIONS = 'Check the owner and the permissions of the file and its directory.';
 
-/** What the operator can do about a failure of the system, by its code. */
+/** Advice to the operator about a failure of the system, by its code. */
 const ADVICE: ReadonlyMap<unknown, string> = new Map([
   ['ENOSPC', DISK_FULL],
   ['EDQUOT', 'The disk quota is exceeded: free space, or raise the quota, and start again.'],
@@ -22,7 +22,7 @@ const ADVICE: ReadonlyMap<unknown, string> = new Map([
   ['EIO', "The disk failed: see the system's log."],
 ]);
 
-/** The same for SQLite, by its primary code. SOURCE: sqlite.org/rescode.html. */
+/** Advice about a failure of SQLite, by its primary code. SOURCE: sqlite.org/rescode.html. */
 const SQLITE_ADVICE: ReadonlyMap<number, string> = new Map([
   [7, NO_MEMORY],
   [8, READ_ONLY],
@@ -37,7 +37,7 @@ const PRIMARY_CODE = 0xff;
 
 /** The line and the exit code; null for a bug. */
 export function describeFailure(thrown: unknown): { readonly line: string; readonly code: number } | null {
-  // The error that ended the work, if releasing its resources failed too.
+  // The error that ended the work, if releasing its resources also failed.
   if (thrown instanceof SuppressedError) return describeFailure(thrown.suppressed);
   if (!(thrown instanceof Error)) return null;
   if (thrown instanceof UsageError) return { line: toLine(withHint(thrown)), code: 2 };
@@ -48,7 +48,7 @@ export function describeFailure(thrown: unknown): { readonly line: string; reado
   return { line: toLine(line), code: 1 };
 }
 
-/** Ends with one period, and names the remedy. */
+/** The message, which ends with one period, and the remedy. */
 function withHint({ message, hint }: UsageError): string {
   const sentence = /[.?!…]$/.test(message) ? message : `${message}.`;
   return hint === null ? sentence : `${sentence} ${hint}`;
@@ -57,7 +57,7 @@ function withHint({ message, hint }: UsageError): string {
 /** SQLite reports a damaged schema in several lines. */
 const toLine = (message: string): string => message.replaceAll(/\s*\n\s*/g, ' ');
 
-/** INVARIANT: to restore a backup is advised only if the content of a file is wrong. */
+/** INVARIANT: advises to restore a backup only if the content of a file is wrong. */
 function adviceFor(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
   if (isDamage(error)) return 'It is damaged or no database: restore a backup.';

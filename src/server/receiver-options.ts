@@ -1,12 +1,12 @@
 /**
- * The servers that flags name: receivers of log streams and of the webhook for approvals, and a provider of OpenID
- * Connect. Checked before the server creates anything; messages never repeat a URL.
+ * The servers that flags name: receivers of log streams and of the webhook for approvals, and an OpenID Connect
+ * provider. They are checked before the server creates anything. Messages never repeat a URL.
  */
 import { UsageError } from '../platform/errors.ts';
 import { isLoopbackHost } from './hosts.ts';
 
 export interface StreamOption {
-  /** Labels metrics, and names the position: another receiver under the same name continues there. */
+  /** The label in metrics, and the name of the saved position. Another receiver under the same name continues there. */
   readonly name: string;
   readonly sink: { readonly kind: 'file'; readonly path: string } | { readonly kind: 'webhook'; readonly url: URL };
 }
@@ -25,7 +25,7 @@ export interface ApprovalWebhookOption {
 
 interface UrlFlag {
   readonly name: string;
-  /** The flag of the token's file; null for a receiver that takes no token. */
+  /** The flag of the token's file; null for a receiver without a token. */
   readonly tokenFlag: string | null;
   readonly forms: string;
 }
@@ -38,7 +38,7 @@ const STREAM = {
 };
 const APPROVALS = { name: '--approval-webhook', tokenFlag: null, forms: 'https://HOST/PATH' };
 
-/** `items`: each `[NAME=]URL`. @throws UsageError */
+/** Each of `items` is `[NAME=]URL`. @throws UsageError */
 export function parseStreams(items: readonly string[], { secretFile }: StreamFiles): StreamOption[] {
   const streams = items.map((item): StreamOption => {
     const [, name, text] = NAMED.exec(item) ?? [null, null, item];

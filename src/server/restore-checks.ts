@@ -1,6 +1,6 @@
 /**
- * Checks the rows of a backup: the chain of the log, its checkpoints, the MAC of each row that has one, to which
- * credential versions and counts belong, and the values of a sample of credentials.
+ * Checks the rows of a backup: the chain of the audit log, its checkpoints, and the MAC of each row that has one. It
+ * also checks the references between credential versions and counts, and the values of a sample of credentials.
  */
 
 import { damaged } from '../backup/errors.ts';
@@ -27,7 +27,7 @@ import type { Agent } from '../vault/agents/agent.ts';
 import { type ChainBreak, ChainVerifier, verifyHead } from '../vault/audit/verification/chain-verifier.ts';
 import type { AssociatedData } from '../vault/credentials/credential.ts';
 
-/** Credentials whose values are decrypted: all of a small vault, about so many of a large one. */
+/** Credentials whose values are decrypted: all of a small vault, and about this many of a large one. */
 const SAMPLED_CREDENTIALS = 1000;
 
 const RESOURCES = Object.keys(RESOURCE_TABLES) as Resource[];
@@ -43,7 +43,7 @@ export class RestoreChecks {
   readonly #sample: Pick<AssociatedData, 'credentialId' | 'path'>[] = [];
   #sampledById: ReadonlyMap<string, Pick<AssociatedData, 'credentialId' | 'path'>> | null = null;
   readonly #agents = new Map<AgentId, RestoredAgent>();
-  /** The newest version of each credential, until its row comes. */
+  /** The newest version of each credential, until its row is read. */
   readonly #newestVersions = new Map<string, number>();
   readonly #credentialIds = new Set<string>();
   #orphans = 0;
@@ -63,14 +63,14 @@ export class RestoreChecks {
     return this.#decrypted;
   }
 
-  /** Call it for each row, in the order of the backup. @throws BackupError */
+  /** To be called for each row, in the order of the backup. @throws BackupError */
   check(table: Table<object>, row: Row): void {
     if (table === AUDIT_ENTRIES) this.#break ??= this.#chain.next(AUDIT_ENTRIES.decode(row));
     const resource = RESOURCES.find((each) => RESOURCE_TABLES[each] === table);
     const isForged = resource !== undefined && !isAuthentic(this.#keys.row, resource, table.decode(row) as never);
     if (isForged) this.#forgedRows += 1;
     if (table === CHECKPOINTS && !this.#isSigned(CHECKPOINTS.decode(row))) this.#unsignedCheckpoints += 1;
-    // The name becomes that of a directory.
+    // The name becomes the name of a directory.
     if (table === AGENTS && !isForged) {
       const { id, name, publicKey } = AGENTS.decode(row);
       this.#agents.set(id, { name, publicKey });
@@ -87,7 +87,10 @@ export class RestoreChecks {
     if (isPart && !this.#credentialIds.has(String(row['credential_id']))) this.#orphans += 1;
   }
 
-  /** A checkpoint of a later signing key would end the signing of checkpoints. */
+  /**
+   * Whether the checkpoint was signed by the vault. A checkpoint of a later signing key would stop the signing of
+   * checkpoints.
+   */
   #isSigned({ generation, size, note }: StoredCheckpoint): boolean {
     if (!this.#keys.signing.some((key) => key.generation === generation)) return false;
     return openCheckpoint(note, checkpointSigner(this.#keys, generation))?.size === size;
@@ -114,7 +117,7 @@ export class RestoreChecks {
     else this.#decrypted += 1;
   }
 
-  /** What does not verify, one sentence each. Call it after the last row. */
+  /** The failed verifications, one sentence each. To be called after the last row. */
   findings({ head, highestSeq }: Pick<VaultMetadata, 'head' | 'highestSeq'>): string[] {
     const broken = this.#break ?? verifyHead(this.#keys, this.#chain.point, head, null);
     return [

@@ -1,6 +1,6 @@
 /**
- * The end of a restore, on the committed copy: the restore becomes an entry, the chain is read again, and the copy is
- * published with the keys of agents and the rollback marker.
+ * The last steps of a restore, on the committed copy: the restore is recorded as an audit entry, the chain is read
+ * again, and the copy is published with the keys of agents and the rollback marker.
  */
 
 import { rmSync } from 'node:fs';
@@ -42,7 +42,7 @@ interface Restored {
 export interface FinishedRestore {
   readonly verification: VerificationResult;
   readonly agentKeysWritten: number;
-  /** Why the start will refuse the restored state, because this directory has seen a later one; or null. */
+  /** Why startup will reject the restored state, because this directory has seen a later one; or null. */
   readonly rollback: string | null;
 }
 
@@ -60,7 +60,7 @@ export async function finishRestore(restored: Restored): Promise<FinishedRestore
     );
   }
   const loss = await findRestoredRollback(restored);
-  // ORDER: the files last. A start commits the keys that wait, and a vault without its rollback marker does not start.
+  // ORDER: the files last. Startup commits staged keys, and a vault without its rollback marker does not start.
   await using unpublished = new AsyncDisposableStack();
   const agentKeys = await stageAgentKeys(restored, unpublished);
   await markCopy(restored, unpublished);
@@ -79,7 +79,9 @@ async function openClock(copy: Store, lastEntryAt: number): Promise<Clock> {
   return shared === null ? startClock(lastEntryAt) : new DatabaseClock(shared, lastEntryAt);
 }
 
-/** Through the ledger, as every entry, so that whatever it keeps with the chain is right. */
+/**
+ * Records the restore through the ledger, like every entry, so that all the data that it keeps with the chain is right.
+ */
 async function recordRestore({ copy, keys, reason }: Restored, memory: VaultState, clock: Clock): Promise<void> {
   let failure: unknown = null;
   const ledger = new Ledger({
@@ -106,7 +108,7 @@ async function recordRestore({ copy, keys, reason }: Restored, memory: VaultStat
   }
 }
 
-/** What this directory has seen, and the restored log lacks. */
+/** The entries that this directory has seen and that the restored log lacks; null if there are none. */
 async function findRestoredRollback({ copy, keys, request }: Restored): Promise<RollbackFinding | null> {
   const { dataDir, configuration } = request;
   if (dataDir === null) return null;
@@ -115,7 +117,7 @@ async function findRestoredRollback({ copy, keys, request }: Restored): Promise<
   return loss ?? compareWithCheckpoints(checkpointFilesOf(configuration), copy, keys);
 }
 
-/** Leaves an existing marker, which has seen what the restored log may lack. */
+/** Writes the marker. An existing one stays, because it may have seen entries that the restored log lacks. */
 async function markCopy({ copy, keys, request }: Restored, unpublished: AsyncDisposableStack): Promise<void> {
   if (request.to.kind === 'database') return;
   const { rollbackMarkerFile } = dataDirPaths(request.to.dir);
@@ -127,7 +129,10 @@ async function markCopy({ copy, keys, request }: Restored, unpublished: AsyncDis
   await marker.close();
 }
 
-/** Leaves out a key that does not decrypt, or is not the current one of its agent, which could not log in with it. */
+/**
+ * Stages the agents' keys. Skips a key that does not decrypt, or is not the current one of its agent, which could not
+ * log in with it.
+ */
 async function stageAgentKeys({ keys, request, agents, agentKeys }: Restored, unpublished: AsyncDisposableStack) {
   const staged = new Map<AgentId, AgentName>();
   const store = request.dataDir === null ? null : new FsAgentKeyStore(dataDirPaths(request.dataDir).agentsDir);
@@ -137,7 +142,7 @@ async function stageAgentKeys({ keys, request, agents, agentKeys }: Restored, un
     const pem = agent === undefined ? null : (decryptAgentKey(keys, agentId, sealed)?.reveal() ?? null);
     if (store === null || agent === undefined || pem === null || publicKeyOfPem(pem) !== agent.publicKey) continue;
     unpublished.defer(() => store.abort(agentId));
-    // A restore that was killed may have left it.
+    // An interrupted restore may have left it.
     await store.abort(agentId);
     await store.stage(agentId, pem);
     staged.set(agentId, agent.name);

@@ -1,4 +1,4 @@
-/** The output of a restore: progress, what was restored and checked, and the next steps. */
+/** The output of a restore: progress, restored and checked rows, and the next steps. */
 import { dataDirPaths } from '../platform/paths.ts';
 import { quoteForShell } from '../platform/shell-command.ts';
 import { SERVER_COMMAND } from './flag-table.ts';

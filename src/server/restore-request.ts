@@ -12,7 +12,7 @@ import { chooseDatabase, filePath, PASSWORD_ON_COMMAND_LINE } from './database-o
 import { readPassphraseFile, readSecretFile, type SlotAccess } from './offline-keys.ts';
 import type { VaultLocation } from './restore-target.ts';
 
-/** The flags of `leasehold restore`; null without one. */
+/** The flags of `leasehold restore`; null for a flag that is not given. */
 export interface RestoreFlags {
   readonly 'data-dir': string | null;
   readonly database: string | null;
@@ -39,7 +39,8 @@ export function toRestoreRequest(
     environment,
   });
   if (database?.showsPassword === true) warn(PASSWORD_ON_COMMAND_LINE);
-  // WHY a database needs the flag: the directory of the environment may belong to a server, with its agents' keys.
+  // WHY the flag is needed with a database: the directory in the environment may belong to a server, with its agents'
+  // keys.
   const dataDir = path(flags['data-dir'] ?? (database === null ? environment['LEASEHOLD_DATA_DIR'] : null));
   if (database === null && dataDir === null) throw new UsageError('give --data-dir DIR, or --database URL');
   return {
@@ -54,7 +55,10 @@ export function toRestoreRequest(
   };
 }
 
-/** An operator may have kept several: each restore of the vault adds one. @throws UsageError */
+/**
+ * Parses one or more keys: an operator may have kept several, because each restore of the vault adds one. @throws
+ * UsageError
+ */
 function parseVerifierKeys(text: string): string[] {
   const verifiers = text.trim().split(/\s+/).map(parseVerifierKey);
   return verifiers.map((verifier) => {
@@ -78,11 +82,11 @@ export interface RestoreRequest extends SlotAccess {
   readonly file: string;
   readonly opener: Opener;
   readonly to: VaultLocation;
-  /** The directory of the service, for the keys of agents; null if only a database is restored. */
+  /** The directory of the server, for the keys of agents; null if only a database is restored. */
   readonly dataDir: string | null;
-  /** The verifier keys of which the vault in the backup must have one; null to ask. */
+  /** The accepted verifier keys: the vault in the backup must have one of them. Null to ask. */
   readonly verifierKeys: readonly string[] | null;
-  /** Whether a backup is restored whose chain, rows or values do not verify. */
+  /** Whether to restore a backup whose chain, rows or values do not verify. */
   readonly acceptsDamage: boolean;
 }
 

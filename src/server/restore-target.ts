@@ -45,7 +45,9 @@ export async function openTarget(
     : openDirectoryTarget(location.dir, metadata, resources);
 }
 
-/** The rows are one transaction. No node starts on them until they are published; without that they are deleted. */
+/**
+ * Inserts the rows in one transaction. No node starts on them until they are published; without that they are deleted.
+ */
 async function openDatabaseTarget(
   address: PostgresAddress,
   metadata: VaultMetadata,
@@ -73,7 +75,7 @@ async function openDatabaseTarget(
   };
 }
 
-/** A new file, which is renamed when it is complete and verified. */
+/** Writes a new file, which is renamed when it is complete and verified. */
 function openDirectoryTarget(dir: string, metadata: VaultMetadata, resources: AsyncDisposableStack): RestoreTarget {
   openDataDir(dir);
   const { databaseFile } = dataDirPaths(dir);

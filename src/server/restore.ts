@@ -1,8 +1,8 @@
 /**
  * Restores a backup into an empty data directory or database, all or nothing: the file is read and verified completely,
- * and its author confirmed, before anything is created. The restore is an entry of the log. Anyone who knows a public
- * recipient and the public key of a key slot can make a whole vault that decrypts and verifies; only the vault's own
- * signing key tells it from a stranger's. SOURCE: docs/backup.md.
+ * and its author confirmed, before anything is created. The restore is an entry of the audit log. Anyone who knows a
+ * public recipient and the public key of a key slot can make a complete vault that decrypts and verifies. Only the
+ * vault's own signing key tells it from a forged one. SOURCE: docs/backup.md.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
@@ -36,7 +36,7 @@ import { describeLocation, openTarget } from './restore-target.ts';
 export interface RestoreResult extends FinishedRestore {
   readonly summary: BackupSummary;
   readonly decrypted: number;
-  /** What does not verify, if that is accepted. */
+  /** The accepted findings: parts that do not verify. */
   readonly findings: readonly string[];
 }
 
@@ -48,10 +48,10 @@ export async function restore(request: RestoreRequest, reporter: RestoreReporter
   const read = await readBackup(request, reporter);
   const { summary, keys, metadata, checks } = read;
   assertAccepted(read.findings, request);
-  // ORDER: before the first write, because the author of the file may be a stranger.
+  // ORDER: before the first write, because the file may come from an untrusted author.
   await confirmAuthor(read, request, reporter);
   lockDirOfKeys(request, resources);
-  // WHY 0: no MAC covers the time in the record. That of the last verified entry applies.
+  // WHY 0: no MAC covers the time in the record. The time of the last verified entry applies.
   const target = await openTarget(to, { ...metadata, highWaterTime: 0 }, resources);
   assertNoAgentKeys(request);
   reporter.say(`Restoring to ${describeLocation(to)}.`);
@@ -74,7 +74,7 @@ function lockDirOfKeys({ to, dataDir }: RestoreRequest, resources: AsyncDisposab
   resources.adopt(lockDataDir(dataDir), (lock) => lock.release());
 }
 
-/** Keys that wait in a hidden directory are left by a restore that was killed. @throws StartupError */
+/** Rejects existing keys. Keys in a hidden directory were left by an interrupted restore. @throws StartupError */
 function assertNoAgentKeys({ dataDir }: RestoreRequest): void {
   if (dataDir === null) return;
   const { agentsDir } = dataDirPaths(dataDir);
@@ -130,12 +130,12 @@ async function insertRows(
 const formatCount = (n: number, one: string, several = `${one}s`): string =>
   `${n.toLocaleString('en-US')} ${n === 1 ? one : several}`;
 
-/** @throws StartupError unless the verifier key is the one that was given, or the operator says so */
+/** @throws StartupError unless the verifier key is the given one, or the operator confirms it */
 async function confirmAuthor(read: ReadBackup, request: RestoreRequest, reporter: RestoreReporter): Promise<void> {
   const newest = read.verifierKeys.at(-1) ?? '';
   const given = request.verifierKeys;
   if (given !== null) {
-    // An earlier key is the vault's too: each restore and each accepted roll-back adds one.
+    // A previous key belongs to the vault too: each restore and each accepted rollback adds one.
     if (read.verifierKeys.some((key) => given.includes(key))) return;
     throw new StartupError(
       `The vault in the backup does not have the key of --verifier-key: another vault, or another author, made the backup. Its verifier key is ${newest}. Nothing was restored.`,
@@ -179,7 +179,7 @@ interface CommittedCopy {
   readonly signal: AbortSignal;
 }
 
-/** Verifies the copy. Returns a sentence for each problem. @throws BackupError if it could not be opened, StoreError */
+/** Verifies the copy. Returns one sentence for each problem. @throws BackupError if it cannot be opened, StoreError */
 async function checkCopy({ copy, header, keys, signal }: CommittedCopy): Promise<string[]> {
   const stored = encodeStoredKeys(await copy.run(readStoredKeys()));
   const { keyset, slots }: typeof stored = JSON.parse(JSON.stringify(stored));
@@ -194,13 +194,13 @@ async function checkCopy({ copy, header, keys, signal }: CommittedCopy): Promise
   return [`the state differs from the log in ${problemCount} places (${named.join(', ')}${others})`];
 }
 
-/** The log of a backup from elsewhere may name any subject. */
+/** Escapes the subject: the log of a backup from elsewhere may name any subject. */
 function printable(subject: string): string {
   return JSON.stringify(subject.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, MAX_SHOWN_LENGTH));
 }
 
-// Reads a backup completely before anything is written: opens its keys, and checks every field, every reference, the
-// chain of the log, the MACs and a sample of the values.
+// Reads a backup completely before anything is written. Opens its keys, and checks every field, every reference, the
+// chain of the audit log, the MACs and a sample of the values.
 
 interface ReadBackup {
   readonly summary: BackupSummary;
@@ -241,7 +241,7 @@ async function readBackup(request: RestoreRequest, { signal, say }: RestoreRepor
   return { summary: { header, totals }, digest: sha256, keys, metadata: header.vault, checks, findings, verifierKeys };
 }
 
-/** Whether the header's parts are about one vault. @throws BackupError */
+/** Whether the header's parts belong to one vault. @throws BackupError */
 function assertConsistent(header: BackupHeader, keys: VaultKeys): void {
   const { vault, vault_id, log_end, key_slots } = header;
   const stored = decodeStoredKeys(header.keys);
@@ -270,7 +270,7 @@ function toRow({ columns }: Table<object>, names: readonly string[], cells: read
   return Object.fromEntries(columns.map((column) => [column.name, toValue(column, cells[names.indexOf(column.name)])]));
 }
 
-/** The rules of the backup have checked the type. */
+/** The value of a cell. The rules of the backup have already checked its type. */
 function toValue({ type }: Column, cell: Cell | undefined): string | number | Uint8Array | null {
   return type === 'bytes' && typeof cell === 'string' ? Buffer.from(cell, 'base64') : (cell ?? null);
 }

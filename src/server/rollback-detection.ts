@@ -1,6 +1,6 @@
 /**
- * Detects a log that was rolled back: one that lacks entries which the rollback marker, a checkpoint file or its own
- * entries show. The vault is then read-only until the operator accepts the rollback, which the log records.
+ * Detects a rolled-back log: one that lacks entries which the rollback marker, a checkpoint file or its own entries
+ * show. The vault is then read-only until the operator accepts the rollback, which the audit log records.
  */
 
 import { isHeadInForce } from '../crypto/chain.ts';
@@ -74,7 +74,7 @@ export async function compareWithMarker(
   const { entry } = found;
   if (entry === null) return unusable(marker.path);
   if (entry.seq === 0) return null;
-  // The head record is written with the state, so entries after it were added outside.
+  // The head record is written with the state, so entries after it were added outside Leasehold.
   const end = head !== null && isHeadInForce(keys, head) ? head : null;
   if (end !== null && end.seq < entry.seq) return lost(entry, `and the log ends at ${end.seq}`);
   const [there] = await log.run(readEntries(entry.seq, entry.seq, 1));
@@ -108,7 +108,7 @@ export async function compareWithCheckpoints(
     if (contents === null) continue;
     const { newest } = contents;
     if (newest === null) return unusable(file.path);
-    // Entries after the head record were added outside.
+    // Entries after the head record were added outside Leasehold.
     if ((head === null || head.seq >= newest.size) && (await isExtended(newest, log, head))) continue;
     const end = head?.seq ?? last?.seq ?? 0;
     const found = end < newest.size ? `and the log ends at ${end}` : 'and the log has other entries there';
@@ -121,14 +121,14 @@ export async function compareWithCheckpoints(
 }
 
 /**
- * `head` is authentic, and names as many entries or more. WHY a proof against its tree: rows of the log are not
- * authenticated here, and could have been written to fit. WHY the head record alone at its own size: rows that were
- * removed from the log are then no rollback, and verification reports them.
+ * Whether the log extends the tree. `head` is authentic, and covers at least as many entries. WHY a proof against its
+ * tree: rows of the log are not authenticated here, and could have been written to fit. WHY the head record alone at
+ * its own size: then rows that were removed from the log are no rollback, and verification reports them.
  */
 async function isExtended({ size, root }: TreeHead, log: CheckpointedLog, head: Head | null): Promise<boolean> {
   const later = head === null ? null : CompactRange.parse(head.tree, head.seq);
   try {
-    // Verification reports a head record that is missing or altered.
+    // Verification reports a head record that is missing or modified.
     if (head === null || later === null) return (await new LogTree(log, size).root()) === root;
     if (later.size === size) return later.root === root;
     const proof = await new LogTree(log, later.size).consistencyProof(size);
@@ -139,7 +139,7 @@ async function isExtended({ size, root }: TreeHead, log: CheckpointedLog, head: 
   }
 }
 
-/** Finds an earlier keyset that was put back: the log records each change of the keyset. */
+/** Finds a rolled-back keyset: the audit log records each change of the keyset. */
 async function compareKeyset(log: ComparedLog, keys: VaultKeys): Promise<RollbackFinding | null> {
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const recorded = await log.run(readNewestState(KEYSET_SUBJECT), 'urgent');

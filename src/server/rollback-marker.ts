@@ -25,8 +25,8 @@ export interface MarkerContent {
 const SLOT_BYTES = 4096;
 const SLOTS = [0, 1] as const;
 /**
- * WHY not with each entry: it costs as much as a sync of the write-ahead log. Without it a write still survives the
- * process.
+ * WHY not with each entry: it costs as much as a sync of the write-ahead log. Without the sync, a write still survives
+ * the end of the process.
  */
 const SYNC_INTERVAL_MS = 1000;
 
@@ -61,7 +61,7 @@ export class RollbackMarker {
     return this.#failures;
   }
 
-  /** The age of the newest entry that is not on disk; 0 if all are. */
+  /** The age of the newest entry that is not on disk; 0 if all entries are. */
   get unsyncedSeconds(): number {
     return this.#isSynced && this.#opened !== null ? 0 : (performance.now() - this.#syncedAt) / 1000;
   }
@@ -81,7 +81,7 @@ export class RollbackMarker {
 
   /**
    * Writes the entry; one write at a time. It survives the end of the process when this resolves, and a power failure
-   * at most a second later. @throws an error of the system; StoreError if the file was deleted
+   * at most a second later. @throws a system error; StoreError if the file was deleted
    */
   keep(entry: MarkedEntry): Promise<void> {
     return this.#next(async () => {
@@ -112,7 +112,9 @@ export class RollbackMarker {
     return done;
   }
 
-  /** The first entry of a process replaces the file: the former content was checked, or accepted by the operator. */
+  /**
+   * Replaces the file with the first entry of a process: its previous content was checked, or accepted by the operator.
+   */
   #replace(entry: MarkedEntry): void {
     writePrivateFile(this.path, this.#toSlot(entry) + this.#toSlot(null));
     const descriptor = openSync(this.path, constants.O_RDWR | constants.O_NOFOLLOW);
@@ -130,7 +132,7 @@ export class RollbackMarker {
 
   async #overwrite({ descriptor, files }: OpenedMarker, entry: MarkedEntry): Promise<void> {
     files.assertInPlace();
-    // WHY synchronous: it takes microseconds, as a write of the database does, and a thread takes ten times as long.
+    // WHY synchronous: it takes microseconds, like a write to the database, and a thread takes ten times as long.
     const bytesWritten = writeSync(descriptor, this.#toSlot(entry), this.#slot * SLOT_BYTES, 'latin1');
     if (bytesWritten !== SLOT_BYTES) throw new Error('the rollback marker was written in part');
     this.#kept = entry;

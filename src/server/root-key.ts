@@ -1,4 +1,4 @@
-/** The root key file. Created only for a new vault; a wrong key of an existing vault prevents the start. */
+/** The root key file. It is created only for a new vault; a wrong key of an existing vault prevents startup. */
 
 import { parseRootKey } from '../crypto/keys.ts';
 import { newRootKey } from '../crypto/primitives.ts';
@@ -17,13 +17,13 @@ export interface RootKeyFile {
   readonly path: string;
   /** Null if the file does not exist, or cannot be used. */
   readonly secret: Uint8Array | null;
-  /** Why it cannot be used, in one sentence; another slot may open the vault. */
+  /** Why the file cannot be used, in one sentence. Another slot may still open the vault. */
   readonly problem?: string;
 }
 
 /**
- * Reads the file once, because it may be a pipe. The default file is made private; for another one there is only a
- * warning. @throws StartupError if it cannot be used for a new vault
+ * Reads the file once, because it may be a pipe. The default file is made private; another file only causes a warning.
+ * @throws StartupError if it cannot be used for a new vault
  */
 export function readRootKey(
   configuration: Pick<Configuration, 'dataDir' | 'rootKeyFile'>,

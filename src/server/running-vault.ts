@@ -1,4 +1,4 @@
-/** The parts of an opened vault that serve callers. They end when the vault is locked, or the service stops. */
+/** The parts of an open vault that serve requests. They end when the vault is locked, or the server shuts down. */
 
 import { BrokerClient } from '../broker/broker-client.ts';
 import type { TokenHash } from '../core/names.ts';
@@ -38,7 +38,7 @@ export interface RunningVaultParts {
   readonly warn: (line: string) => void;
   readonly configuration: Configuration;
   readonly opened: OpenedVault;
-  /** Of `opened`; disposed of when the vault ends. */
+  /** Resources of `opened`, disposed of when the vault ends. */
   readonly resources: AsyncDisposableStack;
   readonly adminTokenHash: TokenHash;
   readonly log: ServiceLog;
@@ -94,10 +94,10 @@ export class RunningVault {
         this.#approvalEvents.committed(changes);
       },
       onStorageFailure,
-      // The message of a StoreError contains no data of a request.
+      // The message of a StoreError contains no data from a request.
       onFailedBatch: (error) => {
         this.#batchError = error;
-        // The start fails with this error, in one line.
+        // Startup fails with this error, in one line.
         if (this.#isStarting) return;
         logOften('a batch could not be committed', error);
       },
@@ -172,15 +172,18 @@ export class RunningVault {
     this.sources = { ...own, approvalEvents: this.#approvalEvents, streams, checkpointSinks, webhookResults };
   }
 
-  /** What the log has lost, or what would show it, if the operator has not accepted that: the vault is read-only. */
+  /**
+   * The entries that the log has lost, or the missing evidence of them, unless the operator accepted it. The vault is
+   * then read-only.
+   */
   get loss(): string | null {
     const { loss, isReadOnly } = this.#parts.opened;
     return isReadOnly && loss !== null ? loss.what : null;
   }
 
   /**
-   * Records the event with the warnings, and begins the work in the background; not in a read-only vault.
-   * @throws StoreError, UNAVAILABLE
+   * Records the event with the warnings, and begins the background tasks, unless the vault is read-only. @throws
+   * StoreError, UNAVAILABLE
    */
   async start(event: 'service.start' | 'service.unlock'): Promise<void> {
     const { configuration, opened, log, logOften, onStorageFailure, warn, consoleUrl } = this.#parts;
@@ -195,12 +198,12 @@ export class RunningVault {
     this.#webhook = await startApprovalWebhook(configuration, webhookParts, warn, logOften);
     this.#resources.defer(() => this.#webhook?.stop());
     this.#resources.defer(async () => void (await Promise.all(this.#streams.map((stream) => stream.stop()))));
-    // WHY another signing key: the checkpoints of the entries that are lost must never have a second root.
+    // WHY another signing key: the checkpoints of lost entries must never have a second root.
     const changes = loss === null ? [] : [newSigningKey()];
     try {
       await ledger.submit(serviceEvent(event, warningsAsReason(ledger.memory.warnings), changes));
     } catch (error) {
-      // WHY: the error that callers get does not contain the cause, which the operator needs.
+      // WHY: the error that clients receive does not contain the cause, which the operator needs.
       throw this.#batchError instanceof StoreError ? this.#batchError : error;
     }
     this.#isStarting = false;
@@ -215,7 +218,7 @@ export class RunningVault {
     reencryption.begin();
   }
 
-  /** Ends the work in the background, but serves callers still. */
+  /** Ends the background tasks, and continues to serve requests. */
   async quiesce(): Promise<void> {
     for (const each of this.#background.splice(0).reverse()) await each.stop();
   }
@@ -224,7 +227,7 @@ export class RunningVault {
     return this.#uses.stop();
   }
 
-  /** Records the stop, if that is why the vault ends, and closes the store. @throws an error of the store */
+  /** Records the shutdown, if that is why the vault ends, and closes the store. @throws an error of the store */
   async close(recordsStop: boolean): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;

@@ -1,4 +1,4 @@
-/** `leasehold schema`: execution and output. Needs neither the root key nor a running server. */
+/** Runs `leasehold schema` and prints its output. Needs neither the root key nor a running server. */
 import { describeAddress } from '../store/postgres/address.ts';
 import { printSchema, updateSchema } from '../store/postgres/schema-admin.ts';
 import { type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';

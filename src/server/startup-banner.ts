@@ -20,7 +20,7 @@ const STEPS_AFTER_A_LOSS = [
   ['audit accept-rollback', 'accepts the loss'],
 ] as const;
 
-/** A token that the operator supplied is never printed. */
+/** The lines of the banner. A token that the operator supplied is never printed. */
 export function startupBanner(
   service: Pick<Service, 'address' | 'adminToken' | 'warnings' | 'status'>,
   configuration: Configuration,
@@ -62,7 +62,9 @@ export function startupBanner(
   ].join('\n');
 }
 
-/** Where the console is, if a browser reaches it: by a name, because passkeys work at no address. */
+/**
+ * The URL of the console, if a browser can reach it. It contains a name, because passkeys do not work at an IP address.
+ */
 function consoleAddress(address: string, { listen, publicNames, tls }: Configuration): string[] {
   const url = URL.parse(address);
   if (url === null || listen.kind === 'unix') return [];

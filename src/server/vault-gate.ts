@@ -1,6 +1,6 @@
 /**
  * The vault as the server sees it: locked or open, and read-only if its log has lost entries. A locked vault has no
- * keys and no store; what a request reads of it is rejected with VAULT_LOCKED. Attempts to unlock it are limited.
+ * keys and no store, and requests to it are rejected with VAULT_LOCKED. Attempts to unlock it are limited.
  */
 
 import type { Context } from '../core/operation.ts';
@@ -20,7 +20,7 @@ import type { RunningVault } from './running-vault.ts';
 
 const RETRY_INTERVAL_MS = 10_000;
 
-/** Opens the vault with what a person gave, or without it with the slots that need no person. */
+/** Opens the vault with an operator's secret, or, without one, with the unattended slots. */
 export type OpenVault = (given: GivenSecret | null, acceptsRollback: boolean) => Promise<RunningVault | Locked>;
 
 export class VaultGate implements VaultAccess {
@@ -34,7 +34,7 @@ export class VaultGate implements VaultAccess {
   #retry: NodeJS.Timeout | null = null;
   #isStopped = false;
 
-  /** `acceptsRollback`: once, when the vault is opened for the first time. */
+  /** `acceptsRollback` applies once, when the vault is opened for the first time. */
   constructor(open: OpenVault, acceptsRollback: boolean, log: (line: string) => void) {
     this.#open = open;
     this.#acceptsRollback = acceptsRollback;
@@ -46,7 +46,7 @@ export class VaultGate implements VaultAccess {
     return this.#running;
   }
 
-  /** The vault for requests: each property is that of the vault which is open at that moment. */
+  /** The vault for requests. Each property belongs to the vault that is open at that moment. */
   get vault(): Vault {
     const current = (): Omit<Vault, 'access'> => {
       if (this.#running === null) throw new ApiError('VAULT_LOCKED', 'The vault is locked. Run leasehold unlock.');
@@ -57,7 +57,7 @@ export class VaultGate implements VaultAccess {
     });
   }
 
-  /** Opens the vault at startup; locked if only a person can. @throws StartupError, StoreError */
+  /** Opens the vault at startup. It stays locked if only manual slots can open it. @throws StartupError, StoreError */
   async start(): Promise<Locked | null> {
     const opened = await this.#open(null, this.#acceptsRollback);
     return this.#install(opened) ? null : this.#locked;
@@ -108,7 +108,7 @@ export class VaultGate implements VaultAccess {
     return opened;
   }
 
-  /** @throws UNAVAILABLE after a stop */
+  /** @throws UNAVAILABLE after shutdown */
   #exclusively<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#opening.then(() => {
       if (this.#isStopped) throw new ApiError('UNAVAILABLE', 'The service is stopping.', 1);
@@ -171,7 +171,7 @@ export class VaultGate implements VaultAccess {
       } catch (error) {
         failure = error;
       }
-      // WHY in any case: who locks has a reason that does not wait until the storage works again.
+      // WHY even after a failure: the reason to lock does not wait until the storage works again.
       await this.#close(running);
       if (failure === null) return;
       this.#log(`the vault was locked, which the log does not record: ${describe(failure)}`);
@@ -194,7 +194,7 @@ export class VaultGate implements VaultAccess {
     try {
       this.#locked = { slots: (await read).slots, problems: [] };
     } catch (error) {
-      // A slot's secret opens the vault still; only the list of the slots is missing.
+      // A slot's secret still opens the vault; only the list of slots is missing.
       this.#locked = { slots: [], problems: [describe(error)] };
     }
     this.#stopRetrying();
@@ -212,7 +212,7 @@ export class VaultGate implements VaultAccess {
       const running = this.#assertOpen();
       const loss = this.loss();
       if (loss === null) return;
-      // WHY the key: the vault needs no other unlocking, so the acceptance is good for this opening alone.
+      // WHY the key: the vault needs no other unlocking, so the acceptance applies to this opening alone.
       const { slotKey } = running.vault.keys;
       await this.#close(running);
       try {
@@ -220,7 +220,7 @@ export class VaultGate implements VaultAccess {
         this.#install(opened);
         const { ledger } = this.#assertOpen().vault;
         const record = () => ledger.submit(acceptRollback(context, loss));
-        // The vault is open, so a batch that failed is tried again.
+        // The vault is open, so a failed batch is tried again.
         await record().catch(record);
       } catch (error) {
         this.#log(`the vault could not be opened again: ${describe(error)}`);
@@ -230,7 +230,7 @@ export class VaultGate implements VaultAccess {
     });
   }
 
-  /** Resolves when a change of state that had begun is complete. */
+  /** Resolves when a change of state in progress is complete. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopRetrying();
@@ -242,7 +242,7 @@ function describe(error: unknown): string {
   return error instanceof Error ? error.message : 'unknown error';
 }
 
-/** Shares that were given are dropped after this time without another one. */
+/** Given shares are dropped after this time without another one. */
 const SHARES_TTL_MS = 10 * 60_000;
 const MAX_FAILURES = 10;
 const FAILURES_WINDOW_MS = 60_000;
@@ -262,7 +262,7 @@ export class UnlockAttempts {
     this.#log = log;
   }
 
-  /** @throws INVALID_REQUEST for a share of none of the slots, which spoils nothing */
+  /** @throws INVALID_REQUEST for a share of none of the slots, which leaves the other shares valid */
   addShare(share: Share, slots: readonly KeySlot[]): GivenShares {
     const { group } = share;
     const slot = slots.find(({ parameters }) => parameters['group'] === group);

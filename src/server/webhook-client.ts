@@ -1,6 +1,6 @@
 /**
- * HTTP requests of the server to programs that the operator named, and signed webhooks among them. A redirect is an
- * ordinary response, because the operator named the URL. SOURCE: Standard Webhooks 1.0.0.
+ * HTTP requests of the server to programs that the operator named, including signed webhooks. A redirect is an ordinary
+ * response, because the operator named the URL. SOURCE: Standard Webhooks 1.0.0.
  */
 import { caFetch, safeFetch } from '../client/node-fetch.ts';
 import { parseWebhookSecret, webhookSignature } from '../crypto/signatures.ts';
@@ -28,9 +28,9 @@ export interface HttpResponse {
 /** A request without a complete response. The message is a predicate, such as `cannot be reached (ECONNREFUSED)`. */
 export class HttpError extends Error {}
 
-/** A failure of a receiver. The message is for the operator, and repeats nothing that the receiver sent. */
+/** A failure of a receiver. The message is for the operator, and repeats no data from the receiver. */
 export class ReceiverError extends Error {
-  /** How long the receiver asked to wait; null if it did not. */
+  /** The wait that the receiver asked for; null if it asked for none. */
   readonly retryAfterMs: number | null;
 
   constructor(message: string, retryAfterMs: number | null = null) {
@@ -41,8 +41,8 @@ export class ReceiverError extends Error {
 }
 
 /**
- * Trusts the authorities in PEM, or with null those that Node trusts. WHY not `fetch` in plain text: it may use a
- * proxy, and then shows it what only this machine should see. @throws LeaseholdError for a text that is not PEM
+ * Trusts the authorities in PEM, or with null the authorities that Node trusts. WHY not `fetch` in plain text: it may
+ * use a proxy, which would then see data meant only for this machine. @throws LeaseholdError for a text that is not PEM
  */
 export function fetchFor({ protocol }: URL, ca: string | null): typeof fetch {
   return ca === null || protocol !== 'https:' ? safeFetch : caFetch(ca);
@@ -73,7 +73,7 @@ async function readStart(response: Response): Promise<string> {
   let text = '';
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true });
-    // The end of the loop cancels the body.
+    // Leaving the loop cancels the body.
     if (text.length >= MAX_RESPONSE_CHARACTERS) break;
   }
   return text.slice(0, MAX_RESPONSE_CHARACTERS);
@@ -84,12 +84,12 @@ export interface WebhookTarget {
   readonly key: Uint8Array;
   /** Sent as a bearer token; null without one. */
   readonly token: string | null;
-  /** Authorities in PEM; null for those that Node trusts. */
+  /** Authorities in PEM; null for the authorities that Node trusts. */
   readonly ca: string | null;
 }
 
 export interface WebhookMessage {
-  /** Equal for a repetition. */
+  /** The same for a repetition. */
   readonly id: string;
   readonly body: string;
   /** Milliseconds since 1970. */

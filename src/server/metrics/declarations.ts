@@ -1,6 +1,6 @@
 /**
- * Every metric of the server: its name, labels and source. Labels have values of closed sets only: no agent, path,
- * policy or address. docs/monitoring.md lists the same table, and a test compares it.
+ * Every metric of the server: its name, labels and source. Label values come from closed sets: no agent, path, policy
+ * or address. docs/monitoring.md lists the same table, and a test compares it.
  */
 import { Tally } from '../../core/measures.ts';
 import type { StreamStatus } from '../streams/log-stream.ts';
@@ -51,7 +51,7 @@ const APPROVAL_METRICS: readonly Metric[] = [
   },
 ];
 
-/** Metrics of what survives a loss: the rollback marker, checkpoints, backups, and the use of the data key. */
+/** Metrics of the means against loss: the rollback marker, checkpoints, backups, and the use of the data key. */
 const EVIDENCE_METRICS: readonly Metric[] = [
   gauge(
     'leasehold_rollback_marker_unsynced_seconds',
@@ -207,7 +207,7 @@ export const METRICS: readonly Metric[] = [
     'budget',
     ({ vault }) => vault.budgets.rejections,
   ),
-  // Brokered use.
+  // Brokered requests.
   gauge('leasehold_uses_running', 'Brokered requests in progress.', ({ vault }) => vault.uses.runningCount),
   counter(
     'leasehold_uses_started_total',

@@ -1,8 +1,7 @@
 /**
- * Counts what no counter can tell: the active leases and open sessions, whose end is a comparison with the clock, the
- * newest complete backup, whichever node took it, and the uses of the data key. Rows are read in short steps when a
- * scrape asks, and rarely enough to use at most a fiftieth of the time. Leases older than the oldest active one have
- * ended and are not read again.
+ * Counts that need a read of the rows: active leases and open sessions, which end by the clock, the newest complete
+ * backup of any node, and the uses of the data key. Rows are read in short steps when a scrape asks, and rarely enough
+ * to use at most a fiftieth of the time. Leases older than the oldest active one have ended and are not read again.
  */
 import type { VaultKeys } from '../../crypto/keys.ts';
 import type { Clock } from '../../ledger/clock.ts';
@@ -24,7 +23,7 @@ interface Counted {
   readonly seals: number;
   /** When the newest complete backup was recorded, in milliseconds since 1970; null if none is known. */
   readonly backupAt: number | null;
-  /** As `performance.now()`. */
+  /** Time of the count, on the clock of `performance.now()`. */
   readonly at: number;
 }
 
@@ -48,7 +47,7 @@ export class Inventory {
     this.#minIntervalMs = minIntervalMs;
   }
 
-  /** The latest count, null before the first; starts another one if it is due. */
+  /** The latest count, null before the first. Starts another count if it is due. */
   read(): Counted | null {
     if (this.#running === null && !this.#isStopped && performance.now() >= this.#notBefore) {
       this.#running = this.#count().finally(() => {
@@ -58,7 +57,7 @@ export class Inventory {
     return this.#latest;
   }
 
-  /** Resolves when no count runs. The store may be closed then. */
+  /** Resolves when no count is in progress. The store may then be closed. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#running;
@@ -86,7 +85,7 @@ export class Inventory {
     let [retrieve, use] = [0, 0];
     let oldestSeq: number | null = null;
     const now = this.#clock.now();
-    // A lease that is issued during the count is newer than its start, and the next count reads it.
+    // Leases issued during the count are newer than this head, and the next count reads them.
     const { last } = await this.#store.run(readHead());
     let before: number | null = NEWEST_LEASE;
     while (before !== null && !this.#isStopped) {
@@ -130,14 +129,14 @@ const MAX_STEPS = 100;
 export class NewestBackup {
   readonly #store: Pick<Store, 'run' | 'dialect'>;
   #at: number | null = null;
-  /** The entries that were searched; null before the first search. */
+  /** The range of entries that were searched; null before the first search. */
   #searched: { from: number; through: number } | null = null;
 
   constructor(store: Pick<Store, 'run' | 'dialect'>) {
     this.#store = store;
   }
 
-  /** The time of its entry, in milliseconds since 1970; null if none is known. */
+  /** The time of the newest complete backup's entry, in milliseconds since 1970; null if none is known. */
   get at(): number | null {
     return this.#at;
   }
@@ -150,7 +149,9 @@ export class NewestBackup {
     this.#searched = { from: left + 1, through: lastSeq };
   }
 
-  /** Searches backwards. Returns the last entry that it has not read; 0 if it has found a backup or read them all. */
+  /**
+   * Searches backwards. Returns the last entry that is still unread; 0 if a backup was found or all entries were read.
+   */
   async #find(from: number, to: number, maxSteps: number): Promise<number> {
     let cursor = to;
     for (let step = 0; step < maxSteps && cursor >= from; step++) {

@@ -15,7 +15,7 @@ import type { Inventory } from './inventory.ts';
 export type Labels = Readonly<Record<string, string>>;
 type Sample<Value> = readonly [labels: Labels, value: Value];
 
-/** What a histogram shows; `cumulative` has a count per bound. */
+/** The values of a histogram; `cumulative` contains one count per bound. */
 export interface Buckets {
   readonly bounds: readonly number[];
   readonly cumulative: readonly number[];
@@ -49,7 +49,7 @@ export const counters = (name: string, help: string, label: string, read: Read<T
       .map(([value, count]) => [{ [label]: toLabel(value) }, count]),
 });
 
-/** Null leaves the metric out. */
+/** Declares a gauge. Null omits the metric. */
 export const gauge = (name: string, help: string, read: Read<number | null>): Metric => ({
   kind: 'gauge',
   name,
@@ -61,7 +61,7 @@ export const gauge = (name: string, help: string, read: Read<number | null>): Me
   },
 });
 
-/** Null leaves the metric out. */
+/** Declares a histogram. Null omits the metric. */
 export const histogram = (name: string, help: string, read: Read<Distribution | null>): Metric => ({
   kind: 'histogram',
   name,
@@ -94,7 +94,7 @@ export interface VaultSources {
   readonly checkpointSinks: () => readonly CheckpointSinkStatus[];
 }
 
-/** The sources of metrics of the server, including one whose vault is locked. */
+/** The sources of the server's own metrics, which exist even while the vault is locked. */
 export interface ServiceSources {
   readonly requests: RequestMeasures;
   readonly status: () => ServiceStatus;

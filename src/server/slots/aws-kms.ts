@@ -1,5 +1,5 @@
 /**
- * The slot of a key in AWS KMS, which encrypts the secret under a key that never leaves it, with the vault id as
+ * The slot of a key in AWS KMS. KMS encrypts the secret under a key that never leaves it, with the vault id as
  * encryption context. AWS's SDK finds the credentials and the endpoints, and signs the requests. This file decides
  * which endpoints it may use, and for how long.
  */
@@ -19,10 +19,10 @@ const KEY_ID = /^[A-Za-z0-9:/_-]{1,2048}$/;
 const KEY_RULE = 'must be the id, ARN or alias of a KMS key';
 const ARN_REGION = /^arn:aws[a-z-]*:kms:([a-z0-9-]+):/;
 const REGION = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-/** An error of AWS, which a message may name. */
+/** The name of an AWS error, which a message may quote. */
 const ERROR_NAME = /^\w{1,64}$/;
 const TIMEOUT_MS = 5000;
-/** An endpoint of the same machine or its host responds within milliseconds, or not at all. */
+/** Limit for a metadata endpoint on this machine or its host, which responds within milliseconds, or not at all. */
 const METADATA_TIMEOUT_MS = 1000;
 /** SOURCE: docs.aws.amazon.com, "Access instance metadata for an EC2 instance". */
 const METADATA_HOSTS = ['169.254.169.254', '[fd00:ec2::254]'];
@@ -30,7 +30,7 @@ const MAX_RESPONSE_BYTES = 64 * 1024;
 
 type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 
-/** `endpoint`: in place of the region's own; for VPC endpoints and tests. */
+/** `endpoint` replaces the region's own, for VPC endpoints and tests. */
 export function awsKmsSlots({ endpoint }: Configuration['awsKms']): SlotKindPort {
   const call = async (
     action: 'Encrypt' | 'Decrypt',
@@ -39,7 +39,7 @@ export function awsKmsSlots({ endpoint }: Configuration['awsKms']): SlotKindPort
   ): Promise<Uint8Array> => {
     const region = regionOf(key);
     const sdk = await loadSdk();
-    // WHY a client for each call: its credentials are read again, and none ends before it is used.
+    // WHY a new client for each call: it reads its credentials again, so that none expires before it is used.
     const credentials = await readCredentials(sdk, region);
     const deadline = AbortSignal.timeout(TIMEOUT_MS);
     const client = new sdk.KMSClient({
@@ -110,7 +110,7 @@ async function loadSdk() {
   }
 }
 
-/** Region of the key's ARN, or else of the environment. @throws SlotKindError */
+/** Region of the key's ARN, or else from the environment. @throws SlotKindError */
 function regionOf(key: string): string {
   const { AWS_REGION: region, AWS_DEFAULT_REGION: byDefault } = process.env;
   const found = ARN_REGION.exec(key)?.[1] || region || byDefault;
@@ -133,7 +133,7 @@ async function readCredentials(sdk: Sdk, region: string) {
     // WHY: only version 2 needs a token, which requests that an attacker has forwarded usually cannot get.
     ec2MetadataV1Disabled: true,
   });
-  // WHY: the SDK asks for a role with Node's own agent, which can send the request to the proxy of HTTP_PROXY.
+  // WHY: the SDK requests a role with Node's own agent, which can send the request to the proxy of HTTP_PROXY.
   http.globalAgent = new http.Agent({ lookup: lookupOwn() });
   try {
     await checkMetadataEndpoint(sdk);
@@ -159,8 +159,8 @@ async function checkMetadataEndpoint({ getInstanceMetadataEndpoint }: Sdk): Prom
 }
 
 /**
- * Sends the requests of KMS, STS and single sign-on until the deadline. WHY: the SDK takes endpoints from variables and
- * from profiles, sends to any of them over plain HTTP, and reads a response into memory, however long it is.
+ * Sends the requests of KMS, STS and single sign-on until the deadline. WHY: the SDK accepts endpoints from variables
+ * and profiles, sends to any of them over plain HTTP, and reads a response of any length into memory.
  */
 function requestHandler({ NodeHttpHandler }: Sdk, deadline: AbortSignal) {
   const handler = new NodeHttpHandler({ httpAgent: new http.Agent({ lookup: lookupOwn() }) });
@@ -188,7 +188,7 @@ async function* shortened(body: Readable): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** Repeats nothing of the response but the name of AWS's error. */
+/** Describes the failure. Repeats only the name of AWS's error from the response. */
 function describe({ KMSServiceException }: Sdk, action: string, error: unknown): string {
   if (error instanceof KMSServiceException) {
     const { name, $metadata } = error;

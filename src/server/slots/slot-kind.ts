@@ -1,7 +1,7 @@
 /**
- * The port of a kind of slot whose secret the server can get without a person, and the kinds whose secret is on this
- * machine: the root key file, whose 32 bytes are the secret, and a systemd credential, which `LoadCredentialEncrypted=`
- * of a unit decrypts into a directory that only the server can read. SOURCE: systemd.exec(5), "Credentials".
+ * The port of an unattended kind of slot, and the kinds whose secret is on this machine. These are the root key file,
+ * whose 32 bytes are the secret, and a systemd credential, which `LoadCredentialEncrypted=` of a unit decrypts into a
+ * directory that only the server can read. SOURCE: systemd.exec(5), "Credentials".
  */
 import { statSync } from 'node:fs';
 import { parseRootKey } from '../../crypto/keys.ts';
@@ -14,13 +14,16 @@ import type { Configuration } from '../configuration.ts';
 import { type RootKeyFile, readRootKey } from '../root-key.ts';
 
 export interface SlotKindPort {
-  /** `key` is what the administrator named. @throws SlotKindError */
+  /** `key` is the name that the administrator gave. @throws SlotKindError */
   create(key: string | null, vaultId: VaultId): Promise<NewSlotSecret>;
   /** @throws SlotKindError */
   open(parameters: SlotParameters, vaultId: VaultId): Promise<Uint8Array>;
 }
 
-/** Why a kind has no secret, in one sentence for the operator, without its full stop and without what was sent. */
+/**
+ * Why a kind has no secret. The message is one sentence for the operator, without its full stop and without the sent
+ * data.
+ */
 export class SlotKindError extends Error {}
 
 /** The text of a file with one secret, which `what` describes. @throws SlotKindError */
@@ -43,12 +46,13 @@ export function checkedKey(key: unknown, pattern: RegExp, rule: string): string 
 const CREDENTIAL = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const CREDENTIAL_RULE = 'must name the credential: 1 to 64 of A-Z a-z 0-9 . _ -';
 
-/** `found` is the file as it was read at startup. */
+/** The slot of the root key file. `found` is the file as it was read at startup. */
 export function fileSlots(
   configuration: Pick<Configuration, 'dataDir' | 'rootKeyFile'>,
   found: RootKeyFile,
 ): SlotKindPort {
-  // A pipe can be read only once. A file is read again, because it may have been lost or replaced since startup.
+  // A pipe can be read only once. A regular file is read again, because it may have been lost or replaced since
+  // startup.
   const wasPipe = isPipe(found.path);
   /** @throws SlotKindError */
   const read = (mayCreate: boolean): Uint8Array => {
@@ -74,7 +78,7 @@ export function fileSlots(
   };
 }
 
-/** False for a path that cannot be followed: reading it reports why. */
+/** Whether the path is a pipe. False for a path that cannot be followed; reading it reports why. */
 function isPipe(path: string): boolean {
   try {
     return !statSync(path).isFile();
@@ -85,7 +89,7 @@ function isPipe(path: string): boolean {
 
 const withoutFullStop = (sentence: string): string => sentence.replace(/\.$/, '');
 
-/** `directory` is `$CREDENTIALS_DIRECTORY`; undefined if systemd did not start the service. */
+/** The slots of systemd. `directory` is `$CREDENTIALS_DIRECTORY`; undefined if systemd did not start the server. */
 export function systemdSlots(directory: string | undefined): SlotKindPort {
   /** @throws SlotKindError */
   const read = (name: string): Uint8Array => {

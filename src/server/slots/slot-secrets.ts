@@ -1,4 +1,4 @@
-/** The kinds of slots that the service opens without a person, from its configuration. */
+/** The kinds of unattended slots, from the server's configuration. */
 
 import { ApiError, invalidRequest } from '../../engine/errors.ts';
 import type { SlotKind, SlotParameters, VaultId } from '../../vault/keys/keyset.ts';
@@ -47,21 +47,21 @@ async function create(port: SlotKindPort, key: string | null, vaultId: VaultId):
   }
 }
 
-/** Never rejects: another slot may open the vault, whatever happens to this one. */
+/** Never rejects: another slot may open the vault, even if this one fails. */
 async function open(port: SlotKindPort, parameters: SlotParameters, vaultId: VaultId): Promise<SlotSecretResult> {
   try {
     const secret = await port.open(parameters, vaultId);
     return secret.length === SECRET_BYTES ? { secret } : { problem: `the secret does not have ${SECRET_BYTES} bytes` };
   } catch (error) {
     if (error instanceof SlotKindError) return { problem: error.message };
-    // WHY not the message: it may repeat what was sent.
+    // WHY not the message: it may repeat the sent data.
     return { problem: `it failed unexpectedly (${error instanceof Error ? error.name : 'unknown error'})` };
   }
 }
 
 /**
- * WHY: a token may be allowed to encrypt and not to decrypt. Such a slot would open nothing after a restart.
- * @throws INVALID_REQUEST
+ * Checks that the slot opens. WHY: a token may be allowed to encrypt but not to decrypt. Such a slot would be useless
+ * after a restart. @throws INVALID_REQUEST
  */
 async function assertOpens(port: SlotKindPort, created: NewSlotSecret, vaultId: VaultId): Promise<void> {
   const found = await open(port, created.parameters, vaultId);

@@ -1,5 +1,5 @@
 /**
- * The slot of Transit in HashiCorp Vault or OpenBao, which encrypts the secret under a key that never leaves it. The
+ * The slot of Transit in HashiCorp Vault or OpenBao. Transit encrypts the secret under a key that never leaves it. The
  * address, the token and the certificate authority come from the configuration, never from the database or a request.
  * SOURCE: openbao.org/api-docs/secret/transit.
  */
@@ -14,7 +14,7 @@ import { checkedKey, readSlotFile, SlotKindError, type SlotKindPort } from './sl
 const TIMEOUT_MS = 5000;
 const KEY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const KEY_RULE = 'must name the Transit key: 1 to 128 of A-Z a-z 0-9 . _ -';
-/** What a header may contain, without spaces. */
+/** The characters that a header may contain, without spaces. */
 const TOKEN = /^[\x21-\x7e]+$/;
 
 export function transitSlots({ address, tokenFile, caFile, mount }: Configuration['transit']): SlotKindPort {
@@ -23,7 +23,7 @@ export function transitSlots({ address, tokenFile, caFile, mount }: Configuratio
     if (address === null || tokenFile === null) {
       throw new SlotKindError('Transit is not configured: give --transit-address and --transit-token-file');
     }
-    // WHY at each call: both files may be replaced while the service runs.
+    // WHY at each call: both files may be replaced while the server runs.
     const headers = { 'X-Vault-Token': readToken(tokenFile), 'content-type': 'application/json' };
     const url = new URL(`${address}/v1/${mount}/${verb}/${key}`);
     const send = fetchFor(url, caFile === null ? null : readAuthorities(caFile));

@@ -1,7 +1,8 @@
 /**
- * Sends the log to one sink: reads pages of durable entries behind the head over a separate connection, sends each and
- * then saves the position. A sink that fails or hangs delays only its own stream. INVARIANT: the saved position is not
- * past an entry that the receiver does not have, so every entry arrives at least once, in the order of the log.
+ * Sends the audit log to one sink: reads pages of durable entries behind the head over a separate connection, sends
+ * each and then saves the position. A sink that fails or hangs delays only its own stream. INVARIANT: the saved
+ * position is not past an entry that the receiver does not have, so every entry arrives at least once, in the order of
+ * the log.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { settledWithin } from '../../platform/waiting.ts';
@@ -11,19 +12,22 @@ import type { AuditEntry } from '../../vault/audit/audit-entry.ts';
 import { yieldToEventLoop } from '../../vault/paging.ts';
 import { ReceiverError } from '../webhook-client.ts';
 
-/** Entries in memory, per stream: about 250 KiB. */
+/** Entries in memory per stream, about 250 KiB. */
 const PAGE_ENTRIES = 500;
-/** Entries read without a pause: half a millisecond of work. */
+/** Entries read without a pause, half a millisecond of work. */
 const STEP_ENTRIES = 125;
 const POLL_INTERVAL_MS = 200;
-/** The delay after a page that was not full: a page and its sync cost the same for one entry as for a hundred. */
+/** The delay after a partial page: a page and its sync cost the same for one entry as for a hundred. */
 const BATCH_DELAY_MS = 100;
 const SAVE_INTERVAL_MS = 1000;
 const CLAIM_INTERVAL_MS = 2000;
 const [MIN_BACKOFF_MS, MAX_BACKOFF_MS] = [500, 60_000];
 const MAX_RETRY_AFTER_MS = 300_000;
 const DRAIN_TIMEOUT_MS = 1500;
-/** A sink that does not settle when it is aborted, such as a file on a dead network disk, must not delay a lock. */
+/**
+ * Limits the wait for a sink that does not settle when it is aborted, such as a file on a dead network disk. It must
+ * not delay a lock.
+ */
 const STOP_TIMEOUT_MS = 5000;
 
 export interface Sink {
@@ -40,7 +44,7 @@ export interface StreamParts {
   readonly name: string;
   openLog(): StreamLog;
   openSink(): Sink;
-  /** The last entry that this node knows, durable or not: no read is needed before it moves. */
+  /** The last entry that this node knows, durable or not. A read is needed only after it has moved. */
   newestSeq(): number;
   /** The vault's time in milliseconds. */
   now(): number;
@@ -49,13 +53,13 @@ export interface StreamParts {
 
 export interface StreamStatus {
   readonly name: string;
-  /** Whether this node sends the stream; of several nodes one does. */
+  /** Whether this node sends the stream. Among several nodes, one sends it. */
   readonly isSending: boolean;
-  /** Entries sent, with repetitions. */
+  /** Entries sent, including repetitions. */
   readonly sent: number;
   readonly failures: number;
   readonly lagEntries: number;
-  /** Age of the oldest entry that was not sent; 0 if every entry was sent. */
+  /** Age of the oldest unsent entry; 0 if every entry was sent. */
   readonly lagSeconds: number;
 }
 
@@ -80,7 +84,7 @@ export class LogStream {
 
   status(): StreamStatus {
     const { name, newestSeq, now } = this.#parts;
-    // While an attempt has failed, the node still answers for the stream.
+    // After a failed attempt this node is still responsible for the stream.
     const isOurs = this.#isSending || this.#attempts > 0;
     const lagEntries = isOurs ? Math.max(0, newestSeq() - this.#sentSeq) : 0;
     const waitingMs = lagEntries === 0 || this.#pendingSince === null ? 0 : now() - this.#pendingSince;
@@ -94,7 +98,7 @@ export class LogStream {
     };
   }
 
-  /** Sends what is left, for a moment. Never rejects. */
+  /** Sends the remaining entries for a short time. Never rejects. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const cut = setTimeout(() => this.#aborted.abort(), DRAIN_TIMEOUT_MS);
@@ -122,11 +126,11 @@ export class LogStream {
     const byAttempts = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** this.#attempts);
     this.#attempts += 1;
     const asked = error instanceof ReceiverError ? (error.retryAfterMs ?? 0) : 0;
-    // WHY random: nodes and streams that failed together should not return together.
+    // WHY random: nodes and streams that failed together should not retry together.
     return Math.max(byAttempts * (0.75 + Math.random() / 2), Math.min(asked, MAX_RETRY_AFTER_MS));
   }
 
-  /** Resolves when another node sends the stream, or the service stops. */
+  /** Resolves when another node sends the stream, or the server stops. */
   async #send(): Promise<void> {
     const log = this.#parts.openLog();
     try {
@@ -147,7 +151,7 @@ export class LogStream {
     }
   }
 
-  /** If the log has lost entries, those that follow its end get numbers that were sent before. */
+  /** Reads the saved position. If the log has lost entries, new entries get numbers that were sent before. */
   async #readPosition(log: StreamLog): Promise<void> {
     const { name } = this.#parts;
     const [position, end] = [await log.readPosition(name), await log.readEnd()];

@@ -1,4 +1,4 @@
-/** Where log streams send entries: a file, or a webhook. Loaded only if there are streams. */
+/** The sinks of log streams: a file, or a webhook. Loaded only if there are streams. */
 
 import { hasCertificates } from '../../crypto/primitives.ts';
 import { errnoSuffix, StartupError } from '../../platform/errors.ts';
@@ -16,7 +16,7 @@ import {
 } from '../webhook-client.ts';
 import { LogStream, type Sink, type StreamParts } from './log-stream.ts';
 
-/** Reads the files of the options at each start. @throws StartupError */
+/** Reads the files of the options at each startup. @throws StartupError */
 export function startStreams(
   options: readonly StreamOption[],
   { secretFile, tokenFile, caFile }: StreamFiles,
@@ -58,8 +58,8 @@ function fileSink(path: string): Sink {
 }
 
 /**
- * Posts pages of entries. A repeated page has the same id if it has the same entries, so that a receiver can drop it;
- * entries have an `hmac` in any case.
+ * Posts pages of entries. A repeated page with the same entries has the same id, so that a receiver can drop it.
+ * Entries always contain an `hmac`.
  */
 function webhookSink(target: WebhookTarget): Sink {
   const client = new WebhookClient(target);
