@@ -1,6 +1,6 @@
 /**
- * Decides to which addresses a connection may be made. Refused are all that are not public, all through which a tunnel
- * or translator reaches such an address, and the machine's own, unless the credential's target allows the network.
+ * Decides to which addresses a connection may be made. Rejected are all non-public addresses, all addresses through
+ * which a tunnel or translator reaches one, and the machine's own, unless the credential's target allows the network.
  * Metadata services and the server's own listeners are rejected whatever a target allows.
  */
 import { isIPv4, isIPv6 } from 'node:net';
@@ -27,14 +27,14 @@ const REFUSED_IPV6 = ['2001:2::/48', '2001:10::/28', '2001:20::/28', '2001:db8::
 
 const refused = toNetworks([...REFUSED_IPV4, ...REFUSED_IPV6]);
 const publicIpv6 = toNetworks(['2000::/3', '64:ff9b::/96']);
-/** Every system takes these for itself, whichever interfaces it has. */
+/** Every system treats these as its own, whichever interfaces it has. */
 const loopback = toNetworks(['127.0.0.0/8', '0.0.0.0/8', '::1/128', '::/128']);
 
 export type AddressFields = Pick<Order, 'scheme' | 'port' | 'allowNetworks' | 'targetNetworks' | 'ownPorts'>;
 
 export class AddressRules {
   readonly #allowed: readonly IpNetwork[];
-  /** Networks outside of which no target allows anything; null for none. */
+  /** The only networks that targets can allow; null for all. */
   readonly #limits: readonly IpNetwork[] | null;
   /** Whether only allowed networks are permitted; true for requests without TLS. */
   readonly #isAllowedOnly: boolean;
@@ -114,12 +114,12 @@ function readOwnAddresses(): readonly string[] {
 const startsWith = (bytes: IpAddress, ...prefix: number[]): boolean => prefix.every((byte, at) => bytes[at] === byte);
 const isZero = (bytes: IpAddress): boolean => bytes.every((byte) => byte === 0);
 
-/** Every IPv4 address to which a packet for an IPv6 address may be sent on. */
+/** Every IPv4 address to which a packet for an IPv6 address may be forwarded. */
 function embeddedIpv4(bytes: IpAddress): IpAddress[] {
   if (bytes.length === 4) return [];
   const part = (...at: number[]): number[] => at.map((index) => bytes[index] ?? 0);
   const last = part(12, 13, 14, 15);
-  // Compatible, but for `::` and `::1`, and translated. SOURCE: RFC 4291, 2.5.5.1; RFC 2765.
+  // IPv4-compatible addresses except `::` and `::1`, and translated ones. SOURCE: RFC 4291, 2.5.5.1; RFC 2765.
   if (isZero(bytes.slice(0, 12))) return isWithin(loopback, bytes) ? [] : [last];
   if (isZero(bytes.slice(0, 8)) && startsWith(bytes.slice(8), 0xff, 0xff, 0, 0)) return [last];
   // NAT64. SOURCE: RFC 6052, 2.2; the local prefix may have several lengths.

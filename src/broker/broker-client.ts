@@ -1,6 +1,6 @@
 /**
- * The service's side of the broker: starts its process, sends it orders, and starts another when it dies. Uses in
- * flight then end with `failed`, and are not repeated: the upstream may have received them.
+ * The server's side of the broker: starts its process, sends it orders, and starts another when it dies. Brokered
+ * requests in flight then end with `failed`, and are not repeated, because the upstream may have received them.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { extname } from 'node:path';
@@ -11,10 +11,10 @@ import { Channel } from './channel.ts';
 import { type Order, toFinalMessage } from './protocol.ts';
 
 const SERVICE_FD = 3;
-/** A process that dies sooner is replaced at the next use, not immediately. */
+/** A process that dies sooner is replaced at the next request, not immediately. */
 const MIN_LIFETIME_MS = 1000;
 const STOP_TIMEOUT_MS = 2000;
-/** What the process gets of the service's environment. */
+/** Variables that the broker's process receives from the server's environment. */
 const PASSED_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'TZ'];
 
 interface Running {
@@ -41,14 +41,14 @@ export class BrokerClient {
   }
 
   /**
-   * Sends an order that was decided and recorded. `body`: the request's body, or what the caller sends after the
-   * handshake of an upgrade. An abort of the signal cuts the use.
+   * Sends an order that was decided and recorded. `body`: the request's body, or the client's data after the handshake
+   * of an upgrade. Aborting the signal aborts the brokered request.
    */
   use(order: Order, body: Readable | null, signal?: AbortSignal): BrokerUse {
     return startUse(this.#ensureRunning()?.channel ?? null, order, body, signal);
   }
 
-  /** Ends the process and every use. No use may follow. */
+  /** Ends the process and every brokered request. No request may follow. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     const running = this.#running;
@@ -74,13 +74,13 @@ export class BrokerClient {
     });
     child.on('error', () => this.#forget(child));
     child.on('exit', () => this.#forget(child));
-    // Without file descriptors for it, Node has no list of streams; an error follows.
+    // Without file descriptors for it, Node provides no list of streams; an error follows.
     const streams: readonly unknown[] | undefined = child.stdio;
     const socket = streams?.[SERVICE_FD];
     if (!(socket instanceof Duplex)) return null;
     this.#starts += 1;
     const channel = new Channel(socket, {
-      // A process whose connection is lost is of no use.
+      // A process whose connection is lost cannot be used.
       closed: () => {
         if (this.#isStopped) return;
         child.kill('SIGKILL');
@@ -112,7 +112,10 @@ export function startUse(
 
 const isComplete = (message: unknown): boolean => toFinalMessage(message)?.result.ended === 'complete';
 
-/** Node's options and the program. INVARIANT: the process may use the network and read its own code, nothing else. */
+/**
+ * Node's options and the program. INVARIANT: the process may use the network and read its own code, and may do nothing
+ * else.
+ */
 function programWords(): string[] {
   const extension = extname(import.meta.url);
   const pathOf = (relative: string): string => fileURLToPath(new URL(relative, import.meta.url));

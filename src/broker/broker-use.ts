@@ -1,4 +1,4 @@
-/** One use as the service sees it: the head, the body and the result that the broker's process sends. */
+/** One brokered request on the server's side: the head, the body and the result from the broker's process. */
 import { Readable } from 'node:stream';
 import { drained } from '../platform/waiting.ts';
 import type { ChannelStream } from './channel-stream.ts';
@@ -15,8 +15,8 @@ export class BrokerUse {
   /** Rejects only if the signal was aborted before the head, with its reason. */
   readonly head: Promise<BrokerHead>;
   /**
-   * The redacted body; for an upgrade, what the upstream sends. Fails if the response breaks off. To cut the use,
-   * destroy it. It must be read or destroyed, otherwise the use never ends.
+   * The redacted body; for an upgrade, the upstream's data. Fails if the response breaks off. Destroying it aborts the
+   * request. It must be read or destroyed, otherwise the request never ends.
    */
   readonly body: Readable;
   /** Resolves when the body has closed; never rejects. */
@@ -37,7 +37,7 @@ export class BrokerUse {
     if (stream !== null) this.#send(stream, body).catch(() => stream.destroy());
   }
 
-  /** The upstream's trailers, known when the body has ended. */
+  /** The upstream's trailers, complete when the body has ended. */
   get trailers(): HeaderPairs {
     return this.#final?.trailers ?? [];
   }
@@ -60,7 +60,7 @@ export class BrokerUse {
       if (head.kind === 'error') stream.resume();
       resolve(head);
     });
-    // A response can be complete before the request is; its rest is not sent.
+    // A response can be complete before the request is. The rest of the request is not sent.
     stream.once('end', () => {
       if (!stream.writableFinished) stream.destroy();
     });
@@ -94,7 +94,8 @@ export class BrokerUse {
     }
     const status = this.#head?.kind === 'response' ? this.#head.status : null;
     const stream = this.#stream;
-    // The broker ends a stream with a final message, and resets it after the head only if the caller does not read.
+    // The broker ends a stream with a final message. It resets a stream after the head only if the client does not
+    // read.
     const isOver = stream === null || stream.isLost || stream.hasEnded || (stream.isReset && this.#head === null);
     const hasFailed = isOver || this.#head?.kind === 'error';
     const { bytesRead: bytesOut = 0, redactions = 0 } = stream ?? {};

@@ -1,30 +1,32 @@
 /**
- * One use on the channel. Its readable side is what the other process sends, its writable side what it gets. The event
- * `head` has the message that precedes the bytes.
+ * One brokered request on the channel. The readable side carries data from the other process, the writable side data to
+ * it. The event `head` carries the message that precedes the bytes.
  */
 import { Duplex } from 'node:stream';
 import { encodeMessage, FRAME, type FrameKind } from './protocol.ts';
 
 /** How much one side may send before the other has read it. A longer chunk is sent whole. */
 const WINDOW_BYTES = 256 * 1024;
-/** What a chunk takes in addition to its bytes. WHY: a window of single bytes would take a hundred times as much. */
+/**
+ * Cost of a chunk in addition to its bytes. WHY: a window of single bytes would need a hundred times as much memory.
+ */
 const CHUNK_COST_BYTES = 256;
 /** Credit is returned in portions, because each is a frame. */
 const CREDIT_BYTES = WINDOW_BYTES / 2;
 
 export interface ChannelStreamOptions {
   send(kind: FrameKind, payload?: Uint8Array): void;
-  /** Calls back when the socket takes more. */
+  /** Calls back when the socket accepts more data. */
   whenWritable(callback: () => void): void;
   /** Neither side will send more. */
   forget(): void;
-  /** Whether the last message is that of a complete body. If not, the readable side fails when all was read. */
+  /** Whether the last message ends a complete body. If not, the readable side fails after all data was read. */
   isComplete(endMessage: unknown): boolean;
 }
 
 export class ChannelStream extends Duplex {
   readonly #options: ChannelStreamOptions;
-  /** Received and not read. WHY not in the buffer of the base class: an error would discard it. */
+  /** Received chunks that are not yet read. WHY not in the buffer of the base class: an error would discard it. */
   readonly #chunks: Uint8Array[] = [];
   #isWanted = false;
   #hasEnded = false;
@@ -40,13 +42,13 @@ export class ChannelStream extends Duplex {
   #endMessage: unknown = null;
 
   constructor(options: ChannelStreamOptions) {
-    // WHY so low: chunks that wait are merged where they come from, not kept one by one here.
+    // WHY so low: waiting chunks are merged at their source, and not kept one by one here.
     super({ readableHighWaterMark: 1, writableHighWaterMark: 1 });
     this.#options = options;
     this.on('error', () => undefined);
   }
 
-  /** The last message of the other side; null before it, or if it has none. */
+  /** The last message of the other side; null before it arrives, or if there is none. */
   get endMessage(): unknown {
     return this.#endMessage;
   }
@@ -75,7 +77,7 @@ export class ChannelStream extends Duplex {
     if (!this.destroyed) this.#options.send(FRAME.head, encodeMessage(message));
   }
 
-  /** Precedes the bytes that have the redactions. */
+  /** Sends the count before the bytes that contain these redactions. */
   sendRedactions(count: number): void {
     if (!this.destroyed) this.#options.send(FRAME.redactions, encodeCount(count));
   }
@@ -85,7 +87,7 @@ export class ChannelStream extends Duplex {
     this.end();
   }
 
-  /** WHY a copy of a chunk that waits: it would keep all that arrived with it in memory. */
+  /** WHY a copy of a waiting chunk: the original would keep the whole received buffer in memory. */
   receive(chunk: Uint8Array): void {
     this.#chunks.push(this.#isWanted ? chunk : new Uint8Array(chunk));
     if (this.#isWanted) this.#deliver();
@@ -114,7 +116,7 @@ export class ChannelStream extends Duplex {
     this.destroy(new Error('the stream was reset'));
   }
 
-  /** The other side's process has ended, or is not to be trusted. */
+  /** To be called when the other side's process has ended, or can no longer be trusted. */
   lose(): void {
     this.#isLost = true;
     this.destroy(new Error('the broker was lost'));

@@ -1,6 +1,7 @@
 /**
- * One end of the socket between the service and the broker's process, which carries many uses, each as a stream. A
- * stream that is not read stops its sender, and no other stream. SOURCE: docs/decisions.md, "Brokered use".
+ * One end of the socket between the server and the broker's process. It carries many brokered requests, each as a
+ * stream. A stream that is not read stops its own sender, and no other stream. SOURCE: docs/decisions.md, "Brokered
+ * use".
  */
 import type { Duplex } from 'node:stream';
 import { ChannelStream } from './channel-stream.ts';
@@ -8,10 +9,12 @@ import { decodeMessage, encodeMessage, FRAME, type FrameKind } from './protocol.
 
 /** The payload's length and the stream's number as 32-bit integers, big-endian, then the kind. */
 const HEADER_BYTES = 9;
-/** Above every message: headers are at most 64 KiB, a value and a list of authorities have limits too. */
+/**
+ * Above the size of every message: headers are at most 64 KiB, and a value and a list of authorities have limits too.
+ */
 const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
 const MAX_ID = 0xffff_ffff;
-/** Up to this size, copying the payload is cheaper than another buffer to write. */
+/** Up to this size, copying the payload is cheaper than writing a second buffer. */
 const MAX_COPIED_BYTES = 4096;
 const EMPTY = Buffer.alloc(0);
 const MESSAGES: ReadonlySet<number> = new Set([FRAME.open, FRAME.head, FRAME.end]);
@@ -32,7 +35,7 @@ export class Channel {
   #lastId = 0;
   #received: Buffer = EMPTY;
   #isCorked = false;
-  /** Those who wait until the socket takes more. */
+  /** Callbacks that wait until the socket accepts more data. */
   #waiting: (() => void)[] = [];
 
   constructor(socket: Duplex, options: ChannelOptions) {
@@ -42,7 +45,7 @@ export class Channel {
     socket.on('drain', () => {
       for (const resume of this.#waiting.splice(0)) resume();
     });
-    // An error or an end is followed by the close.
+    // A `close` event follows every error or end.
     socket.on('error', () => undefined);
     socket.on('end', () => socket.destroy());
     socket.on('close', () => {
@@ -108,7 +111,7 @@ export class Channel {
   #receive(chunk: Buffer): void {
     const bytes = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
     let at = 0;
-    // Nothing that follows an invalid frame is taken.
+    // Frames after an invalid one are ignored.
     while (this.isOpen && bytes.length - at >= HEADER_BYTES) {
       const length = bytes.readUInt32BE(at);
       if (length > MAX_PAYLOAD_BYTES) {
@@ -132,7 +135,7 @@ export class Channel {
     }
     if (kind === FRAME.open) this.#add(id, isAlwaysComplete);
     const stream = this.#streams.get(id);
-    // After a reset, frames arrive that were sent before the other side knew of it.
+    // After a reset, frames can still arrive that were sent before the other side knew of it.
     if (stream === undefined) return;
     try {
       this.#dispatch(stream, kind, payload, message);

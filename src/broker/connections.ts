@@ -1,6 +1,6 @@
 /**
- * Connections to upstreams. INVARIANT: a name is resolved by the lookup that dials, every address of it is checked,
- * and a connection is used again only for the rules under which it was checked.
+ * Connections to upstreams. INVARIANT: a name is resolved by the same lookup that dials, each of its addresses is
+ * checked, and a connection is reused only under the rules with which it was checked.
  */
 import { lookup as lookupName } from 'node:dns';
 import type { Agent as PlainAgent } from 'node:http';
@@ -54,10 +54,10 @@ export class ConnectionPool {
     const { scheme, port, caPem, allowNetworks, targetNetworks, ownPorts } = order;
     const key = JSON.stringify([scheme, order.host, port, caPem, allowNetworks, targetNetworks, ownPorts]);
     const route = this.#routes.get(key) ?? this.#createRoute(order);
-    // Node resolves no address, so that the lookup does not see it.
+    // For an IP address Node does not call the lookup.
     const isAddress = isIP(host) !== 0;
     if (isAddress && !route.rules.permits(host)) throw new UpstreamError('refused_address');
-    // The last used is the last; one that is forgotten closes its idle connections itself.
+    // Moves the route to the end, as the last one used. A route that is dropped closes its idle connections itself.
     this.#routes.delete(key);
     this.#routes.set(key, route);
     for (const oldest of this.#routes.keys()) {
@@ -94,7 +94,7 @@ export class ConnectionPool {
   #checkedLookup(rules: AddressRules): LookupFunction {
     return (name, options, callback) => {
       const answer = (addresses: readonly Address[]): void => {
-        // WHY all: a name with one address in a private network is not a public one, whichever is dialled.
+        // WHY all: a name with one address in a private network is not a public name, whichever address is dialled.
         const isPermitted = addresses.every(({ address }) => rules.permits(address));
         const [first] = addresses;
         if (first === undefined) callback(new UpstreamError('dns'), '', 0);

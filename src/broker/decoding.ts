@@ -1,17 +1,17 @@
 /**
- * Decodes a response that the upstream compressed although identity was asked for. Memory is bounded: a decoder gets
- * more input only when its output was read, however small the input of a large output is.
+ * Decodes a response that the upstream compressed although identity was requested. Memory is bounded: a decoder
+ * receives more input only when its output was read, however small the input of a large output is.
  */
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib';
 import { UpstreamError } from './upstream-error.ts';
 
-/** More than one is unusual, and each costs memory. */
+/** More than one coding is unusual, and each costs memory. */
 const MAX_CODINGS = 2;
 
 /**
- * The body without its codings. An error of the decoder destroys the body, and an error of the body the decoder.
- * @throws UpstreamError for an unknown coding
+ * The decoded body. An error of the decoder destroys the body, and an error of the body destroys the decoder. @throws
+ * UpstreamError for an unknown coding
  */
 export function decodeBody(body: Readable, contentEncoding: string): Readable {
   const codings = contentEncoding.split(',').map((coding) => coding.trim().toLowerCase());
@@ -38,12 +38,15 @@ function decoderOf(coding: string): (source: Readable) => Readable {
 }
 
 function connect(source: Readable, decoder: Transform): Readable {
-  // WHY: it decodes ahead of its reader, and an error that nobody listens for ends the process.
+  // WHY: it decodes ahead of its reader, and an error without a listener ends the process.
   decoder.on('error', () => undefined);
   return pipeline(source, decoder, () => undefined);
 }
 
-/** WHY two: RFC 9110 means the zlib format, and some servers send the bare one. The first byte of zlib tells. */
+/**
+ * WHY two formats: RFC 9110 means the zlib format, and some servers send raw deflate data. The first byte distinguishes
+ * them.
+ */
 async function* inflate(source: Readable): AsyncGenerator<Uint8Array> {
   const chunks: AsyncIterator<Uint8Array> = source[Symbol.asyncIterator]();
   const first = await chunks.next();

@@ -19,8 +19,8 @@ import { UpstreamError } from './upstream-error.ts';
 import { redactedFrames } from './websocket.ts';
 
 /**
- * Responses without a body, whatever their headers say of one. SOURCE: RFC 9110, 6.4.1. WHY not 205: Node reads a body
- * after it, which must be decoded to be redacted.
+ * Statuses of responses without a body, even if their headers describe one. SOURCE: RFC 9110, 6.4.1. WHY not 205: Node
+ * reads a body after it, which must be decoded to be redacted.
  */
 const BODILESS = new Set([204, 304]);
 const FIRST_UNSUCCESSFUL_STATUS = 300;
@@ -30,7 +30,7 @@ export interface BrokerOptions {
   readonly resolve?: Resolve;
 }
 
-/** Serves uses until the socket closes; then ends them and calls `closed`. */
+/** Serves brokered requests until the socket closes; then ends them and calls `closed`. */
 export function serveBroker(socket: Duplex, closed: () => void, options: BrokerOptions = {}): Channel {
   const pool = new ConnectionPool(options.resolve);
   const shared = { maskings: new Maskings(), turns: new Turns() };
@@ -59,7 +59,7 @@ async function serveUse(stream: ChannelStream, order: Order, context: UseContext
   const share = turns.shareOf(order.caller);
   let request: UpstreamRequest | null = null;
   try {
-    // WHY: an upstream could repeat it in a form that the redaction does not find.
+    // WHY: an upstream could repeat the value in a form that the redaction does not find.
     if (!isFullyMasked(order.value)) throw new UpstreamError('value');
     request = new UpstreamRequest(order, pool, timeouts);
     stream.on('close', () => request?.close());
@@ -68,8 +68,8 @@ async function serveUse(stream: ChannelStream, order: Order, context: UseContext
     // The rest of the body is dropped, so that the stream ends.
     void sending.finally(() => stream.resume());
     const response = await request.response;
-    // WHY: an upstream that repeats what it gets would answer one guess after another within one request. One that
-    // rejects the request reads no more of it.
+    // WHY: an upstream that echoes its input would otherwise answer one guess after another within one request. An
+    // upstream that rejects the request reads no more of it.
     if (!order.isUpgrade) {
       if (response.status >= FIRST_UNSUCCESSFUL_STATUS) request.stopSending();
       else await Promise.race([sending, request.closed]);
@@ -85,7 +85,7 @@ async function serveUse(stream: ChannelStream, order: Order, context: UseContext
   }
 }
 
-/** The share for one stream: waiting work fails if the stream has ended. */
+/** The processor share for one stream. Waiting work fails if the stream has ended. */
 function whileOpen(stream: ChannelStream, share: TurnShare): TurnShare {
   const proceed = (): void => {
     if (stream.destroyed) throw new Error('the stream has ended');
@@ -108,7 +108,7 @@ async function answer(
   let [bytesOut, redactions] = [0, 0];
   let trailers: HeaderPairs = [];
   let ended: UseResult['ended'] = 'upstream';
-  // A caller that does not read for as long as an upstream may pause: nothing more can be sent to it.
+  // The client has not read for as long as an upstream may pause, so nothing more can be sent to it.
   request.whenTimedOut(() => {
     if (stream.writableNeedDrain) stream.destroy();
   });
@@ -130,7 +130,7 @@ async function answer(
     ended = 'complete';
     redactor.release();
   } catch {
-    // The final message says that the response broke off. Bytes that the redaction holds back are not sent, and
+    // The final message reports that the response broke off. Bytes that the redaction holds back are not sent, and
     // neither is an incomplete message of a WebSocket.
   }
   stream.endWith({

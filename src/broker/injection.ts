@@ -1,6 +1,6 @@
 /**
- * Puts the credential into a request: inject, never swap. Whatever the caller sent that could carry authority, or that
- * describes the caller's own connection, is removed before the credential is set. Bodies are never touched. Pure.
+ * Adds the credential to a request; never replaces a placeholder in it. First it removes every part of the client's
+ * request that could carry authority, or that describes the client's own connection. It never changes bodies. Pure.
  */
 import type { Placement } from '../vault/use/target.ts';
 import type { HeaderPairs, Order } from './protocol.ts';
@@ -12,37 +12,37 @@ export interface RenderedRequest {
   readonly headers: HeaderPairs;
 }
 
-/** Removed from every request; compared with `plainName`. */
+/** Headers that are removed from every request; compared with `plainName`. */
 const REMOVED = new Set([
-  // Authority.
+  // Headers that carry authority.
   ...['authorization', 'x-api-key', 'api-key', 'x-goog-api-key', 'cookie', 'cookie2'],
   ...['x-auth-token', 'x-access-token', 'private-token', 'job-token', 'deploy-token', 'x-amz-security-token'],
   ...['apikey', 'dd-api-key', 'dd-application-key', 'x-auth-key', 'x-auth-user-service-key'],
-  // Where the request comes from and goes to.
+  // Headers with the source and the destination of the request.
   ...['host', 'forwarded', 'via', 'x-real-ip', 'x-rewrite-url', 'x-host', 'x-client-ip', 'x-cluster-client-ip'],
   ...['client-ip', 'true-client-ip', 'cf-connecting-ip', 'fastly-client-ip'],
-  // Another method than the one that was decided.
+  // Headers that select a method other than the one that was decided.
   ...['x-http-method-override', 'x-http-method', 'x-method-override', 'x-method'],
-  // The caller's own connection.
+  // Headers about the client's own connection.
   ...['connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'content-length', 'expect', 'http2-settings'],
   ...['upgrade', 'accept-encoding'],
-  // WHY: a value in compressed messages would not be found.
+  // WHY: the redaction would not find a value in compressed messages.
   'sec-websocket-extensions',
 ]);
 const REMOVED_PREFIXES = ['x-forwarded-', 'x-original-', 'proxy-'];
 const WEBSOCKET_PREFIX = 'sec-websocket-';
 
-/** Words with `range` in them that do not mean one. */
+/** Words that contain `range` and do not mean one. */
 const OTHER_WORDS = /^(?:orange|strange|arrange|rearrange)/;
-/** It describes the body of these requests: a part of an upload. */
+/** Methods for which `Content-Range` describes the body: a part of an upload. */
 const UPLOAD_METHODS = /^(?:PUT|POST|PATCH)$/;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** The form of the caller's header values. SOURCE: RFC 9110, 5.5 */
+/** The form of the client's header values. SOURCE: RFC 9110, 5.5. */
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /**
- * Of ours. WHY only ASCII: an upstream may repeat a Latin-1 value in bytes that the redaction, which knows UTF-8, does
- * not find.
+ * The form of an injected value. WHY only ASCII: an upstream may repeat a Latin-1 value in bytes that the redaction,
+ * which knows UTF-8, does not find.
  */
 const INJECTED_VALUE = /^[\x20-\x7e]+$/;
 const PATH = /^\/[\x21\x22\x24-\x7e]*$/;
@@ -66,11 +66,12 @@ export function buildRequest(order: Order): RenderedRequest {
 }
 
 /**
- * Every text that the value has in the request, for the redaction. WHY without what the caller knows of it, such as the
- * user name: long texts are searched in pieces, and one that is known except for a character would confirm a guess.
+ * Every text of the value in the request, for the redaction. WHY without the parts that the client knows, such as the
+ * user name: long texts are searched in pieces, and a piece that is known except for one character would confirm a
+ * guess.
  */
 export function renderedForms({ placement, value }: Pick<Order, 'placement' | 'value'>): string[] {
-  // WHY the second: pages repeat the address of a request within another address, which escapes it again.
+  // WHY the second: pages repeat the URL of a request within another URL, which escapes it again.
   if (placement.kind === 'query') return [value, encodeURIComponent(value.toWellFormed())];
   if (placement.kind !== 'basic') return [value];
   const encoded = headerOf(placement, value)[1].slice('Basic '.length);
@@ -80,13 +81,16 @@ export function renderedForms({ placement, value }: Pick<Order, 'placement' | 'v
   return [...new Set([value, ownDigits, password])];
 }
 
-/** The parameters without those of the name. Servers differ in how they read names; each of their readings counts. */
+/**
+ * The query without the parameters of that name. Servers differ in how they read names, and each of their readings
+ * counts.
+ */
 export function removeParameter(query: string, name: string): string {
   const own = readName(name);
   return query
     .split('&')
     .flatMap((part) => {
-      // Some servers divide at semicolons too.
+      // Some servers also split at semicolons.
       const kept = part.split(';').filter((each) => readName(decode(each.split('=', 1)[0] ?? '')) !== own);
       return kept.length === 0 ? [] : [kept.join(';')];
     })
@@ -100,7 +104,7 @@ function setParameter(path: string, name: string, value: string): string {
   return `${mark === -1 ? path : path.slice(0, mark)}?${rest === '' ? '' : `${rest}&`}${own}`;
 }
 
-/** Percent-encoding in either case and `+`; what is not an encoding stays. Bytes are read as Latin-1. */
+/** Decodes percent-encoding in either case and `+`; other text stays. Bytes are read as Latin-1. */
 function decode(text: string): string {
   const bytes = text
     .replaceAll('+', ' ')
@@ -108,7 +112,7 @@ function decode(text: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8');
 }
 
-/** WHY so lenient: PHP ends a name at `[` and NUL and reads `.` and spaces as `_`; others ignore case. */
+/** WHY so lenient: PHP ends a name at `[` and NUL, and reads `.` and spaces as `_`. Other servers ignore case. */
 function readName(name: string): string {
   return (name.trim().split(/[[\0]/, 1)[0] ?? '').replaceAll(/[. ]/g, '_').toLowerCase();
 }
@@ -134,8 +138,8 @@ function renderHeader(placement: Exclude<Placement, { kind: 'query' }>, value: s
 const plainName = (name: string): string => name.toLowerCase().replaceAll('_', '-');
 
 /**
- * The caller's headers that are sent upstream, but for the one that the placement replaces. Approvals show and bind
- * the same ones. `Connection` may name others to remove. SOURCE: RFC 9110, 7.6.1.
+ * The client's headers that are sent upstream, without the one that the placement replaces. Approvals show and bind the
+ * same headers. `Connection` may name others to remove. SOURCE: RFC 9110, 7.6.1.
  */
 export function forwardedHeaders({
   headers,
@@ -157,8 +161,8 @@ export function forwardedHeaders({
 }
 
 /**
- * Whether a header asks for a part of a representation, by whatever name a service gives it, such as `X-Ms-Range`. WHY:
- * half of a value in each of two responses would pass the redaction of either. `name` is plain.
+ * Whether a header asks for a part of a representation, under any name that a service may give it, such as
+ * `X-Ms-Range`. WHY: half of a value in each of two responses would pass the redaction of both. `name` is plain.
  */
 function namesRange(name: string): boolean {
   return name.split(/[^a-z]+/).some((word) => word.includes('range') && !OTHER_WORDS.test(word));
@@ -181,15 +185,15 @@ function hostOf({ scheme, host, port }: Order): string {
   return port === (scheme === 'https' ? 443 : 80) ? host : `${host}:${port}`;
 }
 
-// Entity tags of representations whose bytes the redaction may change: they become weak, and what a caller sends back
-// becomes the upstream's own tag again. WHY not both forms in one condition: many servers compare the text of a single
-// tag. SOURCE: RFC 9110, 8.8.3.
+// Entity tags of representations whose bytes the redaction may change. They become weak, and a tag that the client
+// sends back becomes the upstream's own tag again. WHY not both forms in one condition: many servers compare the text
+// of a single tag. SOURCE: RFC 9110, 8.8.3.
 
-/** Marks a tag that was weak before, so that the two kinds stay apart without a memory of them. */
+/** Marks a tag that was weak before, so that the two kinds can be told apart without storing them. */
 const WEAK_MARK = '--weak';
 const CONDITIONS: ReadonlySet<string> = new Set(['if-match', 'if-none-match', 'if']);
 
-/** A text that is no entity tag stays as it is. */
+/** The tag in weak form. A text that is no entity tag is not changed. */
 export function weaken(tag: string): string {
   return tag.replace(/^(W\/)?"([^"]*)"$/, (_, weak: string | undefined, text: string) =>
     weak === undefined ? `W/"${text}"` : `W/"${text}${WEAK_MARK}"`,

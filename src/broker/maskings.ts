@@ -1,6 +1,7 @@
 /**
- * The compiled values of orders. WHY kept for a few seconds: compiling takes half of the time of a small use, and an
- * agent that uses a credential once mostly uses it again. Then they are dropped, so that an idle broker has no values.
+ * The compiled values of orders. WHY kept for a few seconds: compiling takes half of the time of a small request, and
+ * an agent that uses a credential once usually uses it again. Then they are dropped, so that an idle broker keeps no
+ * values.
  */
 
 import { compileMasking, type Masking } from '../masking/masking.ts';
@@ -40,13 +41,13 @@ export class Maskings {
     const kept = this.#kept.get(key);
     if (kept === undefined) return null;
     kept.expiry.refresh();
-    // The last used is the last.
+    // Moves the entry to the end, as the last one used.
     this.#kept.delete(key);
     this.#kept.set(key, kept);
     return kept.masking;
   }
 
-  /** WHY for each caller: otherwise it would wait for the turns of another. */
+  /** WHY once per caller: otherwise one caller would wait for the turns of another. */
   #compileOnce(name: string, values: readonly string[], share: TurnShare): Promise<Masking> {
     const running = this.#compiling.get(name);
     if (running !== undefined) return running;

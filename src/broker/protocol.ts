@@ -1,32 +1,32 @@
 /**
- * What the service and the broker's process say to each other. Every use is one stream of the channel: an order and the
- * raw body of the request go one way; a head, the redacted body and a final message come back.
- * INVARIANT: only these two processes have the socket. The service checks what it reads all the same: the broker's
- * process is the one that an upstream could take over.
+ * The protocol between the server and the broker's process. Every brokered request is one stream of the channel: an
+ * order and the raw body of the request are sent one way; a head, the redacted body and a final message come back.
+ * INVARIANT: only these two processes have the socket. The server nevertheless checks all data that it reads, because
+ * an upstream could take over the broker's process.
  */
 import type { Placement } from '../vault/use/target.ts';
 
 /** Headers as they are on the wire: in order, with repetitions. */
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
-/** One use that was decided and recorded: everything that the broker needs for it. */
+/** One brokered request that was decided and recorded, with everything that the broker needs for it. */
 export interface Order {
-  /** The caller. All its requests take turns for one share of the broker's processor. */
+  /** The caller. All its requests together receive one share of the processor time. */
   readonly caller: string;
   readonly method: string;
   readonly scheme: 'https' | 'http';
-  /** As WHATWG URL normalises it: a lower-case DNS name, an IPv4 address, or an IPv6 address in brackets. */
+  /** The host as WHATWG URL normalises it: a lower-case DNS name, an IPv4 address, or an IPv6 address in brackets. */
   readonly host: string;
   readonly port: number;
-  /** The path with the query, as the caller wrote it. */
+  /** The path with the query, as the client wrote it. */
   readonly path: string;
-  /** The caller's headers; those that may carry authority are removed by the broker. */
+  /** The client's headers. The broker removes headers that may carry authority. */
   readonly headers: HeaderPairs;
   /** The length in bytes; 0 without a body, null if it is not known. Ignored for an upgrade. */
   readonly bodyLength: number | null;
   readonly placement: Placement;
   readonly value: string;
-  /** CIDR blocks that the guards would otherwise refuse. */
+  /** CIDR blocks that the guards would otherwise reject. */
   readonly allowNetworks: readonly string[];
   /** The only networks in which `allowNetworks` counts; null for all. */
   readonly targetNetworks: readonly string[] | null;
@@ -36,16 +36,16 @@ export interface Order {
   readonly caPem: string | null;
   /** Further values to redact; the value itself and its rendered forms are always redacted. */
   readonly redact: readonly string[];
-  /** Whether the caller asked for a WebSocket. Then the request's body is what the caller sends after the handshake. */
+  /** Whether the client asked for a WebSocket. The request's body is then the client's data after the handshake. */
   readonly isUpgrade: boolean;
   /** The prefix that replaces the target's origin in links, without a slash at the end; null to leave links. */
   readonly linkPrefix: string | null;
 }
 
 /**
- * `value`: the value cannot be redacted or placed in a header, so nothing was sent. `partial`: a part of a
- * representation, which nobody asked for. `broker`: the broker's process ended or could not be
- * started; all others are about the upstream.
+ * `value`: the value cannot be redacted or placed in a header, so nothing was sent. `partial`: the response was a part
+ * of a representation, which was not requested. `broker`: the broker's process ended or could not be started. All
+ * others are about the upstream.
  */
 const FAILURES = [
   'value',
@@ -62,21 +62,21 @@ const FAILURES = [
 
 export type FailureClass = (typeof FAILURES)[number];
 
-/** INVARIANT: a failure has a class only, never an address or a message of the upstream. */
+/** INVARIANT: a failure contains only a class, never an address or a message of the upstream. */
 export type BrokerHead =
   | { readonly kind: 'response'; readonly status: number; readonly headers: HeaderPairs }
   | { readonly kind: 'error'; readonly failure: FailureClass };
 
 /**
- * `complete`: the whole response was sent. `upstream`: it broke off after its head. `client`: the service reset the
- * stream, or the caller did not read for too long. `failed`: no head arrived, or the broker died.
+ * `complete`: the whole response was sent. `upstream`: it broke off after its head. `client`: the server reset the
+ * stream, or the client did not read for too long. `failed`: no head arrived, or the broker died.
  */
 const ENDS = ['complete', 'upstream', 'client', 'failed'] as const;
 
 export interface UseResult {
   /** The upstream's status; null without a head. */
   readonly status: number | null;
-  /** Bytes of the caller's body that were sent to the upstream. */
+  /** Bytes of the client's body that were sent to the upstream. */
   readonly bytesIn: number;
   readonly bytesOut: number;
   readonly redactions: number;
@@ -89,9 +89,9 @@ export interface FinalMessage {
 }
 
 /**
- * Frames of a stream: an order opens it; the head precedes the redacted body; a final message, or nothing in the other
- * direction, ends a body; a reset ends both directions; credit is what the other side has read; redactions are those so
- * far.
+ * Kinds of frames. `open` starts a stream with its order. `head` precedes the redacted body. `end` ends a body, with a
+ * final message or, in the other direction, without one. `reset` ends both directions. `credit` is the amount that the
+ * other side has read. `redactions` is their count so far.
  */
 export const FRAME = { open: 1, head: 2, data: 3, end: 4, reset: 5, credit: 6, redactions: 7 } as const;
 
@@ -109,7 +109,7 @@ export function decodeMessage(payload: Buffer): unknown {
   }
 }
 
-/** Null if it has another form. */
+/** The head of a response; null for a message of another form. */
 export function toHead(message: unknown): BrokerHead | null {
   if (!isObject(message)) return null;
   const { kind, failure, status, headers } = message;
@@ -119,7 +119,7 @@ export function toHead(message: unknown): BrokerHead | null {
   return isResponse ? { kind, status, headers } : null;
 }
 
-/** Null if it has another form. */
+/** The final message; null for a message of another form. */
 export function toFinalMessage(message: unknown): FinalMessage | null {
   if (!isObject(message) || !isObject(message['result']) || !isHeaderPairs(message['trailers'])) return null;
   const { status, bytesIn, bytesOut, redactions, ended } = message['result'];

@@ -1,25 +1,25 @@
 /**
- * Redacts one response while it streams: header values, trailers, and the body or the messages of a WebSocket. What is
- * released, and when, must not depend on how much of a value has matched: of a body the last bytes are held back until
- * more arrive, a message ends or the body does, whatever they are.
+ * Redacts one response while it streams: header values, trailers, and the body or the messages of a WebSocket. The
+ * released bytes, and the time of their release, must not depend on how much of a value has matched. The last bytes of
+ * a body are therefore always held back until more bytes arrive, or until a message or the body ends.
  */
 import type { Masker } from '../masking/masker.ts';
 import type { Masking } from '../masking/masking.ts';
 import type { HeaderPairs } from './protocol.ts';
 import { type TurnShare, UNLIMITED } from './turns.ts';
 
-/** Longer than a piece of a value of which each character is written in fifteen bytes. */
+/** Longer than a piece of a value in which each character is written in fifteen bytes. */
 export const HELD_BYTES = 1024;
-/** Bytes that are matched without a pause, in a few milliseconds: a byte takes at most 60 steps. */
+/** Bytes that are matched without a pause, in a few milliseconds. A byte takes at most 60 steps. */
 const SLICE_BYTES = 4096;
 
 export class Redactor {
   readonly #masking: Masking;
   readonly #share: TurnShare;
-  /** One for all headers and messages: each text ends before the next. */
+  /** One masker for all headers and messages, because each text ends before the next begins. */
   #texts: Masker | null = null;
   #body: Masker | null = null;
-  /** Masks of the maskers that were given back. */
+  /** The masks counted by maskers that were already released. */
   #released = 0;
   #ends = new MessageEnds('');
   #stepsBefore = 0;
@@ -75,7 +75,7 @@ export class Redactor {
     this.#ends = new MessageEnds(contentType);
   }
 
-  /** Returns what is decided of the output: all but the window, or all up to the end of a message. */
+  /** Returns the output that is decided: all but the window, or everything up to the end of a message. */
   write(chunk: Uint8Array): Uint8Array {
     this.#body ??= this.#masking.masker(HELD_BYTES);
     return this.#body.write(chunk, this.#ends.find(chunk));
@@ -85,7 +85,7 @@ export class Redactor {
     return this.#body?.end() ?? new Uint8Array(0);
   }
 
-  /** Gives its maskers to the next response. Call when all of this one is redacted. */
+  /** Returns its maskers for the next response. Call when all of this response is redacted. */
   release(): void {
     this.#released = this.count;
     for (const masker of [this.#texts, this.#body]) if (masker !== null) this.#masking.reuse(masker);
@@ -127,25 +127,27 @@ export class Redactor {
   }
 }
 
-// Finds where the messages of a streamed body end, so that a message does not wait for the next one. INVARIANT: only
-// the bytes decide, never what has matched; and at an end no value continues, but for one that itself contains it.
+// Finds the ends of messages in a streamed body, so that a message does not wait for the next one. INVARIANT: only the
+// bytes decide, never a match. No value continues over an end, except one that itself contains such an end.
 
 const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
 const EVENTS = /^text\/event-stream\b/i;
-/** Types of documents. A stream of documents, such as a watched list, may have the type of one document. */
+/**
+ * Content types of documents. A stream of documents, such as a watched list, may have the type of a single document.
+ */
 const DOCUMENTS = /^application\/(?:x-ndjson|ndjson|jsonl|x-jsonlines|json-seq|json|[\w.-]{1,40}\+json(?:-seq)?)\b/i;
-/** A brace or a bracket. WHY not any line: base64 in lines would be divided at each. */
+/** The last byte of a document, a brace or a bracket. WHY not every line: base64 in lines would be divided at each. */
 const DOCUMENT_ENDS = new Set(Buffer.from('}]'));
 
 class MessageEnds {
   readonly #isEvents: boolean;
   readonly #isDocuments: boolean;
-  /** The last byte, and the last one that is no blank. */
+  /** The last byte, and the last byte that is no blank. */
   #last = 0;
   #lastMark = 0;
-  /** Whether the line has no byte yet, and is not the first. */
+  /** Whether the line contains no byte yet, and is not the first. */
   #isEmptyLine = false;
 
   constructor(contentType: string) {
@@ -153,7 +155,7 @@ class MessageEnds {
     this.#isDocuments = DOCUMENTS.test(contentType.trim());
   }
 
-  /** The places after the ends in the chunk. An event ends with an empty line, a document with its line. */
+  /** The positions after the ends in the chunk. An event ends with an empty line, a document with its line. */
   find(chunk: Uint8Array): number[] {
     if (this.#isEvents) return this.#findEvents(chunk);
     return this.#isDocuments ? this.#findDocuments(chunk) : [];
@@ -173,7 +175,7 @@ class MessageEnds {
     return ends;
   }
 
-  /** The last byte that is no blank, in these bytes or before them in the line. */
+  /** The last byte of the line that is no blank, in these bytes or in earlier ones. */
   #markOf(bytes: Uint8Array): number {
     return bytes[bytes.findLastIndex((byte) => byte > SPACE)] ?? this.#lastMark;
   }

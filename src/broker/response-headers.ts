@@ -1,7 +1,7 @@
 /**
- * Decides which headers of an upstream's response the caller gets, and which responses it does not get. Headers that
- * describe the representation are kept as far as they stay true. A response to HEAD keeps its length and digests,
- * because it has no bytes that could change. Entity tags of GET and HEAD are always weak, because the head is sent
+ * Decides which headers of an upstream's response the client receives, and which responses it does not receive. Headers
+ * that describe the representation are kept as far as they stay true. A response to HEAD keeps its length and digests,
+ * because it contains no bytes that could change. Entity tags of GET and HEAD are always weak, because the head is sent
  * before it is known whether the body is changed.
  */
 import { removeParameter, weaken } from './injection.ts';
@@ -10,14 +10,14 @@ import type { Redactor } from './redaction.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 const REMOVED = new Set([
-  // The upstream's own connection.
+  // Headers about the upstream's own connection.
   ...['connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'transfer-encoding', 'upgrade'],
-  // Trailers are sent without it. Node rejects it in a response that has none, such as one to HEAD.
+  // Trailers are sent without this header. Node rejects it in a response without trailers, such as one to HEAD.
   'trailer',
-  // Ranges are not requested from an upstream.
+  // No ranges are requested from an upstream.
   'accept-ranges',
 ]);
-/** They describe bytes that redaction and decoding may change. */
+/** Headers that describe bytes which redaction and decoding may change. */
 const OF_BYTES = new Set([
   'content-length',
   'content-encoding',
@@ -28,10 +28,10 @@ const OF_BYTES = new Set([
 ]);
 /** The server's own headers: an upstream must not claim that its error is the vault's. */
 const OUR_PREFIX = 'x-leasehold-';
-/** A handshake needs them. */
+/** Headers that a handshake needs. */
 const HANDSHAKE = new Set(['connection', 'upgrade']);
 
-/** A page of a list, as PostgREST counts it: whole items, without a unit. */
+/** The range of one page of a list, as PostgREST counts it: whole items, without a unit. */
 const ITEM_RANGE = /^(?:\d+-\d+|\*)\/(?:\d+|\*)$/;
 
 /**
@@ -62,12 +62,12 @@ export async function responseHeaders(
     if (OF_BYTES.has(plain)) return isHead;
     return !REMOVED.has(plain) && !named.has(plain) && !plain.startsWith(OUR_PREFIX);
   });
-  // The tag of a response to PUT or POST names what was stored, of which nothing is changed.
+  // The tag of a response to PUT or POST names the stored representation, which is not changed.
   const isRepresentation = isHead || order.method === 'GET';
   const tagged = isRepresentation ? kept.map(([name, value]) => [name, weakenTag(name, value)] as const) : kept;
   const redacted = await redactor.headers(tagged);
   const rewritten = rewriteLinks(redacted, order);
-  // WHY again: rewriting may put a part of a value together, and escapes what the redaction has not removed.
+  // WHY again: rewriting may join parts of a value, and escapes text that the redaction has not removed.
   return rewritten === redacted ? redacted : redactor.headers(rewritten);
 }
 
@@ -82,7 +82,8 @@ export function headerText(headers: HeaderPairs, name: string): string {
   return values.join(', ');
 }
 
-// Rewrites links of a response that point to the target's own origin, so that the caller's next request comes here.
+// Rewrites links in a response that point to the target's own origin, so that the client's next request also uses the
+// broker.
 
 const LINKS = new Set(['link', 'location', 'content-location']);
 const isLink = (name: string): boolean => LINKS.has(name.toLowerCase());
@@ -94,8 +95,9 @@ const MAX_LINKS = 64;
 const MAX_LINK_BYTES = 16 * 1024;
 
 /**
- * Redirects to other origins stay as they are: the caller may follow them, without the credential. Headers with too
- * many or too long links are removed. Returns the given headers if none of them has links.
+ * Rewrites the links in headers. Redirects to other origins stay as they are: the client may follow them, without the
+ * credential. Headers with too many or too long links are removed. Returns the given headers if none of them contains
+ * links.
  */
 export function rewriteLinks(headers: HeaderPairs, order: Order): HeaderPairs {
   const { linkPrefix } = order;
@@ -122,7 +124,7 @@ function rewriteLink(link: string, order: Order, prefix: string): string {
   const url = URL.parse(link, `${base}${order.path}`);
   if (url === null || url.origin !== new URL(base).origin) return link;
   const query = url.search.slice(1);
-  // Our own parameter would come back as `[secret]`; it is set again anyway.
+  // The parameter with the value would come back as `[secret]`. It is set again in the next request anyway.
   const kept = order.placement.kind === 'query' ? removeParameter(query, order.placement.name) : query;
   return `${prefix}${url.pathname}${kept === '' ? '' : `?${kept}`}${url.hash}`;
 }

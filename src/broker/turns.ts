@@ -1,9 +1,9 @@
 /**
- * Gives callers equal shares of the broker's processor: in each turn of the event loop a caller may take a number of
+ * Gives callers equal shares of the broker's processor. In each turn of the event loop, a caller may use a number of
  * steps, or one piece of longer work, however many requests it has. SOURCE: SECURITY.md, P8.
  */
 
-/** About a millisecond of matching. */
+/** Steps of about a millisecond of matching. */
 const STEPS_IN_A_TURN = 50_000;
 
 export interface TurnShare {

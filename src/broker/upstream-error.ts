@@ -1,4 +1,4 @@
-/** A failed request to an upstream, and the class that the caller learns of it. */
+/** A failed request to an upstream, and the failure class that the client sees. */
 import { errnoSuffix } from '../platform/errors.ts';
 import type { FailureClass } from './protocol.ts';
 
@@ -12,7 +12,7 @@ export class UpstreamError extends Error {
   }
 }
 
-/** How far a request got: what an error means depends on it. */
+/** The phase that a request reached. It determines the meaning of an error. */
 export type Phase = 'connect' | 'tls' | 'exchange';
 
 /** OpenSSL's and Node's codes of rejected certificates, which can arrive after the handshake. */

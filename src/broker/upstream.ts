@@ -33,8 +33,8 @@ export interface UpstreamResponse {
 
 const MAX_HEAD_BYTES = 64 * 1024;
 /**
- * More headers or trailers of one response are an error. WHY: Node drops those beyond its own limit, and then no check
- * sees them, such as a coding in which a value would not be found.
+ * More headers or trailers in one response are an error. WHY: Node drops headers beyond its own limit. No check would
+ * see them, such as a coding in which a value would not be found.
  */
 const MAX_HEADERS = 1000;
 /** Interim responses to one request. WHY: nothing slows their sender down, and parsing them delays other requests. */
@@ -58,7 +58,7 @@ export class UpstreamRequest {
   readonly #closed = Promise.withResolvers<void>();
   #timedOut: () => void = () => undefined;
 
-  /** @throws UpstreamError before anything is sent, if a guard refuses the order */
+  /** @throws UpstreamError before anything is sent, if a guard rejects the order */
   constructor(order: Order, pool: ConnectionPool, timeouts: Timeouts) {
     this.#order = order;
     this.#timeouts = timeouts;
@@ -87,7 +87,7 @@ export class UpstreamRequest {
     return this.#response.promise;
   }
 
-  /** Resolves when nothing more is sent or received; rejects with UpstreamError if that was too slow. */
+  /** Resolves when nothing more is sent or received; rejects with UpstreamError if a time limit passed. */
   get closed(): Promise<void> {
     return this.#closed.promise;
   }
@@ -102,17 +102,17 @@ export class UpstreamRequest {
   }
 
   /**
-   * Sends the body at the upstream's speed, null for none; for an upgrade, what the caller sends after the handshake.
-   * Returns when all was sent or the request is closed; then the rest of the body is left.
+   * Sends the body at the upstream's speed; null for no body. For an upgrade, sends the client's data after the
+   * handshake. Returns when everything was sent or the request is closed. The rest of the body then stays unread.
    */
   async send(body: Readable | null): Promise<void> {
     if (this.#order.isUpgrade) await this.response.catch(() => undefined);
     const target: Writable | null = this.#order.isUpgrade ? this.#upgraded : this.#request;
     if (target === null) return;
     const expected = this.#order.isUpgrade ? null : this.#order.bodyLength;
-    // WHY: an upstream may reject a request by its head, and a client may wait for that before it sends its body.
+    // WHY: an upstream may reject a request after its head, and a client may wait for that before it sends its body.
     if (body !== null && !this.#order.isUpgrade) setTimeout(() => this.#request.flushHeaders(), HEAD_DELAY_MS).unref();
-    // WHY: leaving the loop must not destroy the body, which is the stream of the response too.
+    // WHY: leaving the loop must not destroy the body, because its stream also carries the response.
     for await (const chunk of body?.iterator({ destroyOnReturn: false }) ?? []) {
       if (!(chunk instanceof Uint8Array) || target.destroyed || this.#isStopped) return;
       this.#bytesIn += chunk.length;
@@ -126,7 +126,7 @@ export class UpstreamRequest {
   }
 
   /**
-   * Sends no more of the body. The upstream is not told that the body has ended, because it has not; the connection is
+   * Stops sending the body. The upstream is not told that the body has ended, because it has not. The connection is
    * closed after the response.
    */
   stopSending(): void {
@@ -134,7 +134,7 @@ export class UpstreamRequest {
     this.#stopped.resolve();
   }
 
-  /** Ends the request whatever its state. A connection whose exchange is complete stays in the pool. */
+  /** Ends the request in any state. A connection whose exchange is complete stays in the pool. */
   close(): void {
     clearTimeout(this.#timer);
     this.#upgraded?.destroy();
@@ -208,7 +208,7 @@ export class UpstreamRequest {
       this.#guarded((response: IncomingMessage, socket: Duplex, head: Buffer) => {
         // ORDER: first, because the request no longer closes the socket if anything fails.
         this.#upgraded = socket;
-        // Another protocol has other frames, in which nothing would be redacted.
+        // Another protocol uses other frames, in which nothing would be redacted.
         const isWebSocket = response.headers.upgrade?.toLowerCase() === 'websocket';
         if (!this.#order.isUpgrade || !isWebSocket) throw new UpstreamError('protocol');
         if (head.length > 0) socket.unshift(head);
@@ -219,16 +219,17 @@ export class UpstreamRequest {
 
   #answer(response: IncomingMessage, body: Readable): void {
     const status = response.statusCode ?? 0;
-    // Node's parser accepts 000 to 099, and 101 without the header of an upgrade, which the caller did not ask for.
+    // Node's parser accepts 000 to 099. It also accepts 101 without the header of an upgrade, which the client did not
+    // request.
     const isHandshake = status === 101 && this.#upgraded !== null;
     if (status < 200 && !isHandshake) throw new UpstreamError('protocol');
     const coding = response.headers['transfer-encoding'];
-    // WHY: Node passes bytes of another transfer coding on, in which nothing would be redacted.
+    // WHY: Node passes on the bytes of another transfer coding, in which nothing would be redacted.
     if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') {
       this.#fail(new UpstreamError('coding'));
       return;
     }
-    // WHY: the body may fail before anybody reads it.
+    // WHY: the body may fail before it is read.
     body.on('error', () => undefined);
     this.#enter('exchange', this.#timeouts.idleMs);
     this.#isAnswered = true;

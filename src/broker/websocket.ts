@@ -1,6 +1,6 @@
 /**
- * The messages of a WebSocket from an upstream. Each is put together, redacted whole and written as one frame, because
- * a frame's length precedes its bytes. Whatever is not well-formed ends the connection. SOURCE: RFC 6455, 5.
+ * The messages of a WebSocket from an upstream. Each message is assembled, redacted whole and written as one frame,
+ * because a frame's length precedes its bytes. A malformed frame ends the connection. SOURCE: RFC 6455, 5.
  */
 
 /** Longer messages end the connection. */
@@ -26,8 +26,8 @@ interface Frame {
 type Redact = (payload: Uint8Array) => Promise<Uint8Array>;
 
 /**
- * The frames for the caller. Calls `onChunk` for each chunk of the source.
- * @throws Error for a malformed frame, a longer message, or an end within a message
+ * The frames for the client. Calls `onChunk` for each chunk of the source. @throws Error for a malformed frame, a
+ * message above the limit, or an end within a message
  */
 export async function* redactedFrames(
   source: AsyncIterable<unknown>,
@@ -45,7 +45,7 @@ export async function* redactedFrames(
     if ((own === OPCODE.continuation) === (opcode === OPCODE.continuation)) throw new Error('a fragment out of order');
     if (own !== OPCODE.continuation) opcode = own;
     message.push(payload);
-    // Empty fragments take memory too.
+    // Empty fragments also take memory.
     size += isLast ? payload.length : Math.max(payload.length, FRAGMENT_BYTES);
     if (size > MAX_MESSAGE_BYTES) throw new Error('a long message');
     if (!isLast) continue;
@@ -88,14 +88,14 @@ async function* readFrames(source: AsyncIterable<unknown>, onChunk: () => void):
   if (length > 0) throw new Error('an incomplete frame');
 }
 
-/** The first frame, or how many bytes are needed to go on. */
+/** The first frame, or the number of bytes that are needed to continue. */
 function decodeFrame(bytes: Buffer): Frame | number {
   if (bytes.length < 2) return 2;
   const first = bytes.readUInt8(0);
   const short = bytes.readUInt8(1);
   const opcode = first & 0x0f;
   const isControl = opcode >= OPCODE.close;
-  // A server does not mask, and extensions, which the other bits are for, were not asked for.
+  // A server does not mask. The other bits are for extensions, which were not requested.
   if ((first & 0x70) !== 0 || (short & 0x80) !== 0 || !KNOWN.has(opcode)) throw new Error('an unknown frame');
   if (isControl && ((first & FIN) === 0 || short > MAX_CONTROL_BYTES)) throw new Error('an unknown frame');
   const headerBytes = short === LENGTH_64 ? 10 : short === LENGTH_16 ? 4 : 2;
