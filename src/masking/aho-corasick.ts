@@ -7,20 +7,20 @@ import { OPEN_PAIRS, PASSED_OVER, PLAIN_PAIRS, SPECIAL } from './spelling-tables
 /** The 63rd and the 64th digit of base64. */
 export const DIGIT_62 = 256;
 export const DIGIT_63 = 257;
-/** What alphabets write for them: standard, for URLs, IMAP, XML names, file names. */
+/** The characters that alphabets use for them: standard, URL-safe, IMAP, XML names, file names. */
 const WRITTEN_62 = '+-.~!*';
 const WRITTEN_63 = '/_,-:.~';
 const SYMBOLS = 258;
 const BYTES = 256;
-/** Bytes that are looked at before the matcher is asked. */
+/** Bytes that are checked before the matcher is called. */
 const MAX_LOOKED_AT = 6;
 const SPACE = 0x20;
 const PLUS = 0x2b;
 const UNDERSCORE = 0x5f;
-/** Automatons of this size or larger have a table of the transitions from states of depth 1. */
+/** Automatons of this size or larger store a table of the transitions from states of depth 1. */
 const LARGE_SIZE = 16_384;
 
-/** About a millisecond of building. */
+/** The symbols that are built in about a millisecond. */
 const PIECE_SYMBOLS = 4096;
 
 export interface SearchPattern {
@@ -31,36 +31,39 @@ export interface SearchPattern {
 const DIGITS = [DIGIT_62, DIGIT_63] as const;
 const WRITTEN = [WRITTEN_62, WRITTEN_63].map((marks) => Buffer.from(marks));
 
-/** State 0 is the start; every other state represents a pattern prefix, the longest one that ends the input so far. */
+/** State 0 is the start. Every other state represents a pattern prefix, the longest one that ends the input so far. */
 export class Automaton {
   /** Length of a state's prefix in symbols. */
   readonly depths: Uint8Array;
-  /** The state of its longest proper suffix that is a prefix too. */
+  /** The state of the longest proper suffix that is also a prefix. */
   readonly fallbacks: Int32Array;
   /** Length of the shortest pattern with this prefix. */
   readonly shortest: Uint8Array;
-  /** The nearest state along the fallbacks, including itself, that is a complete pattern; 0 without one. */
+  /** The nearest state along the fallbacks, including itself, that is a complete pattern; 0 if there is none. */
   readonly outputs: Int32Array;
   /** Whether a match may contain line breaks, for complete patterns. */
   readonly mayBreak: Uint8Array;
   /**
-   * The state to continue from: the first along the fallbacks that has children, so that nothing is held back
+   * The state to continue from: the first along the fallbacks that has children. This avoids holding back bytes
    * needlessly.
    */
   readonly rests: Int32Array;
-  /** A bit for each of the two digits that a byte may stand for; 0 if no pattern has them. */
+  /** A bit for each of the two digits that a byte may stand for; 0 if no pattern contains them. */
   readonly digits = new Uint8Array(BYTES);
   /** Whether patterns contain bytes beyond ASCII. */
   readonly hasHighBytes: boolean;
-  /** Table of pairs of bytes: 1 if a match may begin with the first, otherwise 0. WHY: most input ends there. */
+  /**
+   * Table of byte pairs: 1 if a match may begin with the first byte, otherwise 0. WHY: the search of most input ends
+   * there.
+   */
   readonly pairs: Uint8Array;
-  /** Table of pairs of bytes: the state after them. */
+  /** Table of byte pairs: the state after the pair. */
   readonly #seconds: Int32Array | null;
   readonly #roots = new Int32Array(SYMBOLS);
   readonly #symbols: Uint16Array;
   /**
-   * The nearest state along the fallbacks that may have a transition which the state has not. WHY: along all of them,
-   * a periodic pattern would cost a step for each period.
+   * The nearest state along the fallbacks that may have a transition which the state lacks. WHY: a periodic pattern
+   * would otherwise cost a step for each period.
    */
   readonly #retries: Int32Array;
   readonly #children: Int32Array;
@@ -71,7 +74,9 @@ export class Automaton {
     return this.#size;
   }
 
-  /** Builds it in pieces of about a millisecond, and yields between them. Each pattern has 2 to 255 symbols. */
+  /**
+   * Builds the automaton in pieces of about a millisecond, and yields between them. Each pattern has 2 to 255 symbols.
+   */
   static *build(patterns: readonly SearchPattern[]): Generator<undefined, Automaton> {
     const automaton = new Automaton(patterns);
     let symbols = 0;
@@ -156,7 +161,7 @@ export class Automaton {
     return state;
   }
 
-  /** Breadth first: a fallback is shorter and therefore linked earlier. */
+  /** Links the states breadth first: a fallback is shorter and therefore linked earlier. */
   *#link(): Generator<undefined, void> {
     const queue = new Int32Array(this.#size);
     let filled = 0;
@@ -175,7 +180,7 @@ export class Automaton {
     }
   }
 
-  /** Whether both states have one child, by the same symbol. */
+  /** Whether both states have exactly one child, by the same symbol. */
   #hasSameChild(state: number, other: number): boolean {
     const [child, same] = [this.#children[state] ?? 0, this.#children[other] ?? 0];
     if (child === 0 || same === 0 || other === 0 || this.#siblings[child] !== 0 || this.#siblings[same] !== 0)
@@ -183,7 +188,7 @@ export class Automaton {
     return this.#symbols[child] === this.#symbols[same];
   }
 
-  /** Whether a match may begin at the place, which is not the last. INVARIANT: false only if none does. */
+  /** Whether a match may begin at the place, which is not the last. INVARIANT: false only if none begins there. */
   mayBegin(bytes: Uint8Array, place: number): boolean {
     const first = bytes[place] ?? 0;
     if (OPEN_PAIRS[(first << 8) | (bytes[place + 1] ?? 0)] === 1 || this.digits[first] !== 0) return true;
@@ -198,19 +203,19 @@ export class Automaton {
     return true;
   }
 
-  /** Whether a match may continue with the byte as something else. `next` is undefined where it is not known. */
+  /** Whether a match may continue with another reading of the byte. `next` is undefined where it is unknown. */
   #mayBeOther(state: number, byte: number, next: number | undefined): boolean {
     if (next === undefined || SPECIAL[byte] === PASSED_OVER || OPEN_PAIRS[(byte << 8) | next] === 1) return true;
     return (byte === PLUS || byte === UNDERSCORE) && this.child(state, SPACE) !== 0;
   }
 
-  /** Marks the pairs of bytes with which a match may begin. */
+  /** Marks the byte pairs with which a match may begin. */
   #markPairs(): void {
     for (const pair of PLAIN_PAIRS) if (!this.#isRoot(pair & 255)) this.pairs[pair] = 0;
     for (let first = 0; first < BYTES; first++) {
       if (!this.#isRoot(first)) continue;
       const row = first << 8;
-      // Whatever follows, a line may be wrapped there, or the next character be written in another way.
+      // Any byte may follow: a line may be wrapped there, or the next character may be written in another way.
       for (let second = 0; second < BYTES; second++)
         if (SPECIAL[second] !== 0 || this.digits[second] !== 0) this.pairs[row | second] = 1;
       for (const root of [first, ...DIGITS].map((symbol) => this.#roots[symbol] ?? 0))

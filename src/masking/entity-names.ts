@@ -1,5 +1,5 @@
 /**
- * Names of characters in HTML and XML: all of ASCII and Latin-1. A name without its semicolon is one too.
+ * Names of characters in HTML and XML, for all of ASCII and Latin-1. A name is also recognised without its semicolon.
  * SOURCE: the HTML standard, "Named character references"
  */
 
@@ -46,7 +46,7 @@ const LATIN =
   );
 
 interface Node {
-  /** Null where no name ends. */
+  /** The character whose name ends here; null if no name does. */
   codePoint: number | null;
   readonly children: Map<number, number>;
 }
@@ -68,7 +68,7 @@ function addName(name: string, codePoint: number): void {
   if (node !== undefined) node.codePoint = codePoint;
 }
 
-/** The node after a character of a name; 0 if no name continues so. Node 0 is the start. */
+/** The node after a character of a name; 0 if no name continues in this way. Node 0 is the start. */
 export function nextInName(node: number, unit: number): number {
   return nodes[node]?.children.get(unit) ?? 0;
 }

@@ -1,7 +1,8 @@
 /**
- * Replaces each run of bytes that belong to matches by one `[secret]`. The output does not depend on how the stream was
- * divided into chunks. Without a window, only bytes that may still become part of a match are held back. With one, the
- * last bytes are always held back, so that neither what is returned nor when tells how much of a value has matched.
+ * Replaces each run of bytes that belong to matches with one `[secret]`. The output does not depend on how the stream
+ * was divided into chunks. Without a window, only bytes that may still become part of a match are held back. With a
+ * window, the last bytes are always held back, so that neither the returned bytes nor their time reveal how much of a
+ * value has matched.
  */
 import type { Automaton } from './aho-corasick.ts';
 import { Matcher } from './matcher.ts';
@@ -17,12 +18,12 @@ interface Run {
 
 export class Masker {
   readonly #matcher: Matcher;
-  /** Null without a window. A match is masked from this many bytes before its end. */
+  /** Null without a window. A match is masked at most this many bytes before its end. */
   readonly windowBytes: number | null;
-  /** Bytes read and not yet returned, and the position of the first. */
+  /** Bytes read and not yet returned, and the position of the first one. */
   #held: Uint8Array = new Uint8Array(0);
   #given = 0;
-  /** End of the last masked run; a run that continues there gets no second mask. */
+  /** End of the last masked run. A run that continues there gets no second mask. */
   #maskedTo = -1;
   #runs: Run[] = [];
   #maskCount = 0;
@@ -51,8 +52,8 @@ export class Masker {
   }
 
   /**
-   * Reads the next bytes; returns the output that they decide. `ends`: places in the chunk at which all is decided,
-   * whatever has matched. Of a match that such a place divides, the rest is masked.
+   * Reads the next bytes, and returns the output that they decide. `ends`: places in the chunk at which everything is
+   * decided, whatever has matched. If such a place divides a match, the rest of the match is masked.
    */
   write(chunk: Uint8Array, ends: readonly number[] = []): Uint8Array {
     const start = this.#given + this.#held.length;
@@ -68,15 +69,14 @@ export class Masker {
   }
 
   /**
-   * For a quiet stream, such as a prompt. Returns held bytes, except that at most a quarter and at most 8 bytes of a
-   * value's beginning are shown. INVARIANT: if the value is completed later, its rest is masked: it is never output
-   * whole.
+   * Returns held bytes of a quiet stream, such as a prompt. Of a value's beginning, at most a quarter and at most 8
+   * bytes are shown. INVARIANT: if the value is completed later, its rest is masked, so it is never output whole.
    */
   release(): Uint8Array {
     return this.#give(this.#given + this.#held.length - this.#matcher.heldWhenQuiet());
   }
 
-  /** Ends the stream; held bytes can no longer become a match. Then another stream may be written. */
+  /** Ends the stream; held bytes can no longer become a match. Another stream may then be written. */
   end(): Uint8Array {
     this.#matcher.reset();
     const rest = this.#give(this.#given + this.#held.length);
@@ -84,7 +84,7 @@ export class Masker {
     return rest;
   }
 
-  /** Returns the output for a whole stream that is a short text. Call when no other stream has begun. */
+  /** Returns the output for a whole stream that is a short text. May be called only before another stream has begun. */
   text(bytes: Uint8Array): Uint8Array {
     this.#matcher.read(bytes, this.#given, this.#onMatch);
     this.#held = bytes;
@@ -107,7 +107,9 @@ export class Masker {
     this.#runs.push(run);
   }
 
-  /** Returns output up to the position, and all of a run that begins before it: it stays masked whatever follows. */
+  /**
+   * Returns output up to the position, and all of a run that begins before it. The run stays masked, whatever follows.
+   */
   #give(to: number): Uint8Array {
     const pieces: Uint8Array[] = [];
     const origin = this.#given;
@@ -131,7 +133,7 @@ export class Masker {
       at = stop;
     }
     this.#runs = index === 0 ? this.#runs : this.#runs.slice(index);
-    // WHY a copy: the caller may reuse its chunk, and a few bytes should not retain a large one.
+    // WHY a copy: the caller may reuse its chunk, and a few bytes should not keep a large one in memory.
     this.#held = new Uint8Array(this.#held.subarray(at - origin));
     this.#given = at;
     return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);

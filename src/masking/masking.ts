@@ -7,27 +7,27 @@ import { Automaton } from './aho-corasick.ts';
 import { Masker } from './masker.ts';
 import { Patterns } from './plain-forms.ts';
 
-/** CR CR LF, the line end of a terminal inside a terminal. */
+/** The bytes of CR CR LF, the line end of a terminal inside a terminal. */
 const FEWEST_BREAKS = 3;
 const MOST_BREAKS = 64;
-/** Maskers that are kept for the next streams; each has 40 KiB. */
+/** Maskers that are kept for later streams; each takes 40 KiB. */
 const MAX_IDLE = 16;
 
 export interface Masking {
   /** Names of the values that are too short to be masked, in the given order. */
   readonly tooShort: readonly string[];
   readonly isNeeded: boolean;
-  /** States of the automaton; each has about 30 bytes. */
+  /** States of the automaton; each takes about 30 bytes. */
   readonly states: number;
   /** A masker for one stream of bytes. `windowBytes`: see `Masker`. */
   masker(windowBytes?: number): Masker;
-  /** Takes back a masker whose stream has ended. WHY: making one takes as long as masking a small text. */
+  /** Takes back a masker whose stream has ended. WHY: creating one takes as long as masking a small text. */
   reuse(masker: Masker): void;
 }
 
 /**
- * Names are used in warnings only. Equal patterns, of equal or different values, are stored once, as long as the
- * masking exists.
+ * Compiles the values. Names are used only in warnings. Equal patterns, of equal or different values, are stored once,
+ * for the lifetime of the masking.
  */
 export function createMasking(values: Iterable<readonly [name: string, value: Secret]>): Masking {
   const pieces = compileMasking(values);

@@ -1,32 +1,32 @@
 /**
- * Finds the patterns in a stream of bytes however their characters are written: it walks the automaton along every
- * reading of the bytes. Line breaks, zero bytes and colours inside a match are passed over. Time and memory for a byte
- * are bounded, whatever values and bytes contain. What it finds does not depend on how the stream was divided.
+ * Finds the patterns in a stream of bytes, however their characters are written: it walks the automaton along every
+ * reading of the bytes. Line breaks, zero bytes and colours inside a match are skipped. Time and memory per byte are
+ * bounded for all values and bytes. The matches do not depend on how the stream was divided.
  */
 import { type Automaton, DIGIT_62, DIGIT_63 } from './aho-corasick.ts';
 import { CODE_POINT_BASE, COLOUR, Spellings } from './spellings.ts';
 
 const LF = 10;
 const CR = 13;
-/** States that are kept at a position; of more, the deepest. */
+/** States that are kept at a position; if there are more, the deepest are kept. */
 const MAX_STATES = 8;
-/** Positions that are remembered, as of the spellings. A power of two. */
+/** Positions that are remembered, as many as for the spellings. A power of two. */
 const SLOTS = 64;
-/** Characters whose places are remembered: those of every state that is kept. A power of two. */
+/** Characters whose places are remembered: the characters of every kept state. A power of two. */
 const NODES = 2048;
 /** How many zero bytes and colours may follow each other inside a match. */
 const MAX_SKIPPED = 16;
-/** Bytes of indentation, or of another mark of quoted lines, after a line break inside a match. */
+/** Bytes of indentation, or of other marks of quoted lines, after a line break inside a match. */
 const MAX_PREFIX_BYTES = 40;
 const IS_PREFIX = new Uint8Array(256);
 for (const byte of Buffer.from(' \t>+*#|/-')) IS_PREFIX[byte] = 1;
-/** How a line of a message in an event stream begins. */
+/** The beginning of a message line in an event stream. */
 const DATA = Buffer.from('data:');
-/** Limits of the early release of a held pattern prefix: bytes, and the part of the pattern's length. */
+/** Limits for the early release of a held pattern prefix: bytes, and the share of the pattern's length. */
 const MOST_RELEASED_BYTES = 8;
 const RELEASED_PART = 4;
 
-/** Positions in a line: 0 within it, 1 after a line break and its marks, and from 2 on the characters of `data:`. */
+/** Positions in a line: 0 within it, 1 after a line break and its marks, from 2 on the characters of `data:`. */
 const [IN_LINE, AT_LINE_START] = [0, 1];
 
 /** Called with the positions of a match; `to` is exclusive. */
@@ -40,13 +40,15 @@ export class Matcher {
   readonly #positions = new Int32Array(SLOTS).fill(-1);
   readonly #counts = new Uint8Array(SLOTS);
   readonly #states = new Int32Array(SLOTS * MAX_STATES);
-  /** The last character of each state; -1 is none. */
+  /** The last character of each state; -1 if there is none. */
   readonly #nodes = new Int32Array(SLOTS * MAX_STATES);
   /** Counts since that character: line breaks, skipped bytes, and the state's position in its line. */
   readonly #breaks = new Uint8Array(SLOTS * MAX_STATES);
   readonly #skipped = new Uint8Array(SLOTS * MAX_STATES);
   readonly #modes = new Uint8Array(SLOTS * MAX_STATES);
-  /** Characters: the one before, where it begins, how many precede it in its line, and how many are covered. */
+  /**
+   * For each character: the previous one, where it begins, how many precede it in its line, and how many are covered.
+   */
   readonly #previous = new Int32Array(NODES);
   readonly #starts = new Int32Array(NODES);
   readonly #runs = new Uint8Array(NODES);
@@ -75,7 +77,7 @@ export class Matcher {
     return this.#counts[this.#slot] === 0 && !this.#spellings.isOpen;
   }
 
-  /** Reads the bytes, the first of which is at the position, and reports matches by position. */
+  /** Reads the bytes, of which the first is at the position, and reports matches by position. */
   read(bytes: Uint8Array, position: number, onMatch: MatchHandler): void {
     let at = 0;
     this.#onMatch = (bytes) => onMatch(position + at + 1 - bytes, position + at + 1);
@@ -136,7 +138,7 @@ export class Matcher {
     }
   }
 
-  /** Takes every state where the reading begins over a line break, a zero byte or a colour. */
+  /** Carries every state at the reading's start over a line break, a zero byte or a colour. */
   #pass(start: number, character: number): void {
     const slot = start & (SLOTS - 1);
     if (this.#positions[slot] !== start) return;
@@ -168,7 +170,7 @@ export class Matcher {
         const mode = this.#modes[place] ?? 0;
         if (mode > AT_LINE_START && mode <= DATA.length) this.#continueData(place, mode, character);
         else {
-          // The fallbacks of a state include those that begin here.
+          // The fallbacks of a state include the states that begin here.
           isRootDone = true;
           this.#extend(this.#states[place] ?? 0, this.#nodes[place] ?? 0, place, start, character);
           if (mode === AT_LINE_START) this.#continuePrefix(place, character);
@@ -178,7 +180,7 @@ export class Matcher {
     if (!isRootDone) this.#extend(0, -1, -1, start, character);
   }
 
-  /** Indentation, or the marks of a quoted or commented line. */
+  /** Carries a state over indentation, or over the marks of a quoted or commented line. */
   #continuePrefix(place: number, character: number): void {
     const skipped = (this.#skipped[place] ?? 0) + 1;
     const breaks = this.#breaks[place] ?? 0;
@@ -193,7 +195,7 @@ export class Matcher {
     this.#carry(place, this.#breaks[place] ?? 0, 0, next);
   }
 
-  /** Takes a state over a character; `place` is where it is kept, -1 for the start. */
+  /** Advances a state over a character; `place` is where it is stored, -1 for the start. */
   #extend(state: number, node: number, place: number, start: number, character: number): void {
     const automaton = this.#automaton;
     if (character >= CODE_POINT_BASE) {
@@ -207,7 +209,9 @@ export class Matcher {
     if ((digits & 2) !== 0) this.#arrive(automaton.next(state, DIGIT_63), node, place, start);
   }
 
-  /** A character beyond ASCII is several bytes; half of a pair of UTF-16 is written as the patterns have it. */
+  /**
+   * Advances a state over a character beyond ASCII, as its bytes. Half of a UTF-16 pair is encoded as in the patterns.
+   */
   #extendBytes(state: number, node: number, place: number, start: number, codePoint: number): void {
     const count = codePoint < 0x800 ? 2 : codePoint < 0x1_0000 ? 3 : 4;
     let [at, last] = [state, node];
@@ -242,7 +246,7 @@ export class Matcher {
     if (output !== 0) this.#report(output, own, run);
   }
 
-  /** Number of consecutive characters, the next one included, without a line break in between. */
+  /** Number of consecutive characters, including the next one, without a line break in between. */
   #runAfter(node: number, place: number): number {
     if (node < 0 || (place >= 0 && (this.#breaks[place] ?? 0) > 0)) return 1;
     return Math.min(255, (this.#runs[node & (NODES - 1)] ?? 0) + 1);
@@ -260,9 +264,9 @@ export class Matcher {
   }
 
   /**
-   * A place for the state at the position, or -1. Of equal states, one that was not carried here is kept, then the one
-   * with more characters since a line break, then the one whose last character begins first. `run` is -1 for one that
-   * is carried.
+   * A place for the state at the position, or -1. Among equal states, one that was not carried here is kept. Next comes
+   * the one with more characters since a line break, then the one whose last character begins first. `run` is -1 for a
+   * carried state.
    */
   #place(state: number, mode: number, run: number, start: number): number {
     const base = this.#slot * MAX_STATES;
@@ -302,8 +306,8 @@ export class Matcher {
   }
 
   /**
-   * The position at which the last `length` characters begin. When they are covered, it suffices to go back to what is
-   * covered already, and the total is linear.
+   * The position at which the last `length` characters begin. For covering, going back to the part that is already
+   * covered is sufficient, so the total time is linear.
    */
   #startOf(last: number, length: number, isCovering: boolean): number {
     let node = last;
@@ -332,7 +336,10 @@ export class Matcher {
     return this.#isIdle ? 0 : this.#held(true);
   }
 
-  /** Goes back over the positions from which a state may continue: the last one, and where open spellings begin. */
+  /**
+   * Goes back over the positions from which a state may continue: the last position, and the beginnings of open
+   * spellings.
+   */
   #held(isQuiet: boolean): number {
     const isSequenceShown = isQuiet && !this.#spellings.isInSequence;
     const begins = new Int32Array(SLOTS);

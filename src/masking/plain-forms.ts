@@ -1,24 +1,24 @@
 /**
  * The forms of a value that are searched: its text, base64, hex, UTF-7 and character sets, as symbols without line
- * breaks. How single characters are written is the matcher's concern. The total length of the forms of a text is at
- * most 25 times its own, whatever it contains, and 160 times up to 512 bytes; a value that has secret parts has several
- * texts. Long forms are divided into pieces, so that the length of a match is bounded.
+ * breaks. The matcher handles the ways to write single characters. The total length of a text's forms is at most 25
+ * times its own, whatever it contains, and 160 times up to 512 bytes. A value with secret parts has several texts. Long
+ * forms are divided into pieces, so that the length of a match is bounded.
  */
 import { MAX_USED_VALUE_BYTES } from '../vault/credentials/credential.ts';
 import { DIGIT_62, DIGIT_63, type SearchPattern } from './aho-corasick.ts';
 import { secretParts } from './secret-parts.ts';
 
-/** Shorter values, without line breaks, would mask much of ordinary output. */
+/** Values below this size, without line breaks, would mask much of ordinary output. */
 const SHORTEST_MASKED_BYTES = 4;
 const PIECE_BYTES = 64;
 const SHORTEST_LINE_BYTES = 8;
-/** Larger values are searched as text and in base64 only, which bounds memory. */
+/** Larger values are searched only as text and in base64, which bounds memory. */
 export const MAX_FULLY_MASKED_BYTES = MAX_USED_VALUE_BYTES;
-/** Base64 and hex of each other are searched for values up to this size: each has several alignments. */
+/** Nested base64 and hex are searched for values up to this size, because each has several alignments. */
 const MAX_NESTED_BYTES = 512;
 /** How many bytes of forms are added in one piece. */
 const PIECE_OF_FORMS_BYTES = 8192;
-/** A line break inside a longer match is line wrapping; inside a shorter one it would be a coincidence. */
+/** A line break inside a match of this length is line wrapping; inside a shorter one it would be a coincidence. */
 const SHORTEST_WRAPPED_BYTES = 16;
 const PEM_BORDER = /^-----(?:BEGIN|END) [^\r\n]*-----$/;
 
@@ -29,7 +29,9 @@ const [SPACE, PLUS, SLASH] = [0x20, 0x2b, 0x2f];
 const isLongEnough = (text: string): boolean =>
   Buffer.byteLength(text.replaceAll(/[\0\r\n]/g, '')) >= SHORTEST_MASKED_BYTES;
 
-/** Whether every form is searched: neither too short to be masked, nor so large that only the likely ones are. */
+/**
+ * Whether every form is searched: the value is neither too short to be masked, nor so large that only likely forms are.
+ */
 export function isFullyMasked(value: string): boolean {
   return isLongEnough(value.trim()) && Buffer.byteLength(value) <= MAX_FULLY_MASKED_BYTES;
 }
@@ -40,11 +42,11 @@ export class Patterns {
   readonly #forms = new Set<string>();
 
   /**
-   * Adds the value and its secret parts, in pieces of about a millisecond. Returns whether there are any patterns: the
-   * value may be too short.
+   * Adds the value and its secret parts, in pieces of about a millisecond. Returns whether there are any patterns,
+   * because the value may be too short.
    */
   *add(value: string): Generator<undefined, boolean> {
-    // WHY trimmed too: a shell's $( ) and many programs remove the line break at the end.
+    // WHY trimmed too: a shell's $( ) and many programs remove the final line break.
     const whole = value.toWellFormed();
     const isLarge = Buffer.byteLength(whole) > MAX_FULLY_MASKED_BYTES;
     let isMasked = false;
@@ -71,7 +73,7 @@ export class Patterns {
     this.#forms.add(key);
     const symbols = symbolsOf(bytes, isBase64);
     for (let from = 0; from < symbols.length; from += PIECE_BYTES) {
-      // The last piece overlaps the one before, so that none is short.
+      // The last piece overlaps the previous one, so that no piece is short.
       const start = Math.max(0, Math.min(from, symbols.length - PIECE_BYTES));
       const piece = symbols.subarray(start, start + PIECE_BYTES);
       if (piece.length < SHORTEST_MASKED_BYTES) continue;
@@ -82,7 +84,7 @@ export class Patterns {
 
 interface Form {
   readonly bytes: Buffer;
-  /** Whether two of its digits stand for what any alphabet has in their place. */
+  /** Whether the digits 62 and 63 match the characters of every base64 alphabet. */
   readonly isBase64: boolean;
 }
 
@@ -93,7 +95,7 @@ function symbolsOf(bytes: Buffer, isBase64: boolean): Uint16Array {
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] ?? 0;
     if (byte === 0 || byte === LF || byte === CR) continue;
-    // A plus or an underscore may be a space, and neither begins a match.
+    // A plus or an underscore may stand for a space, and neither begins a match.
     if (length === 0 && byte === SPACE) continue;
     symbols[length++] = isBase64 && byte === PLUS ? DIGIT_62 : isBase64 && byte === SLASH ? DIGIT_63 : byte;
   }
@@ -126,7 +128,7 @@ function allForms(text: string): Form[] {
   ];
 }
 
-/** Base64 and hex of each other, and base64 of UTF-16 and of JSON as other libraries write it. */
+/** Nested base64 and hex, and base64 of UTF-16 and of JSON as other libraries write it. */
 function nestedForms(text: string, json: string): Form[] {
   const bytes = Buffer.from(text);
   const hex = bytes.toString('hex');
@@ -150,8 +152,8 @@ function escaped(text: string, characters: RegExp): string {
 }
 
 /**
- * The three alignments of a value within a longer base64 text. Of digits shared with neighbouring bytes none are
- * included, so up to four bits at either end stay visible.
+ * The three alignments of a value within a longer base64 text. Digits shared with neighbouring bytes are omitted, so up
+ * to four bits at either end stay visible.
  */
 function base64Digits(bytes: Buffer): string[] {
   return ALIGNMENTS.map((shift) =>
@@ -159,7 +161,7 @@ function base64Digits(bytes: Buffer): string[] {
   );
 }
 
-/** The same, and the last piece of each with the digits after which the text ends. */
+/** The three alignments, and the last piece of each with the digits that end the text. */
 function base64Texts(bytes: Buffer): string[] {
   const digits = base64Digits(bytes);
   const ends = ALIGNMENTS.map((shift) => alignedText(bytes, shift)).filter((text, at) => text !== digits[at]);
@@ -169,10 +171,10 @@ function base64Texts(bytes: Buffer): string[] {
   ];
 }
 
-/** Numbers of bytes before the value, as far as they matter. */
+/** Numbers of bytes before the value, modulo three. */
 const ALIGNMENTS = [0, 1, 2] as const;
 
-/** How many bits of the value are in the digit that it shares with the bytes before it, as a negative number. */
+/** How many bits of the value are in the digit that it shares with the preceding bytes, as a negative number. */
 const shiftedBits = (shift: number): number => 8 * shift - 6 * Math.ceil((8 * shift) / 6);
 
 function alignedText(bytes: Buffer, shift: number): string {
@@ -181,7 +183,9 @@ function alignedText(bytes: Buffer, shift: number): string {
     .slice(Math.ceil((8 * shift) / 6));
 }
 
-/** UTF-16 in either order, Latin-1, and UTF-8 of each half of a pair. WHY not for ASCII: zero bytes are passed over. */
+/**
+ * UTF-16 in either byte order, Latin-1, and UTF-8 of each half of a pair. WHY not for ASCII: zero bytes are skipped.
+ */
 function charsetForms(text: string): Buffer[] {
   if (/^[\0-\x7f]*$/.test(text)) return [];
   const little = Buffer.from(text, 'utf16le');
@@ -196,7 +200,10 @@ function utf8OfUnit(unit: string): Buffer {
   return Buffer.from([0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f)]);
 }
 
-/** SOURCE: RFC 2152. Encoders differ in which marks they write directly, and in whether a run always has its end. */
+/**
+ * The value in UTF-7. SOURCE: RFC 2152. Encoders differ in which marks they write directly, and in whether a run always
+ * ends with a mark.
+ */
 function utf7Texts(text: string): string[] {
   const strict = /[A-Za-z0-9'(),\-./:? \t\r\n]/;
   const optional = /[A-Za-z0-9'(),\-./:? \t\r\n!"#$%&*;<=>@[\]^_`{|}]/;

@@ -1,6 +1,6 @@
-/** Recognises names of secrets: of variables, of fields in structured values and of assignments in files. */
+/** Recognises names of secrets: names of variables, of fields in structured values and of assignments in files. */
 
-/** Parts of an upper-case name, anywhere in it. SOURCE: the names in the manuals of common services and tools. */
+/** Parts of an upper-case name, at any position. SOURCE: the names in the manuals of common services and tools. */
 const SECRET_PARTS = new RegExp(
   [
     'SECRET|PASSWORD|PASSWD|PASSPHRASE|PASSCODE|PWORD|CREDENTIAL|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|AUTH_CONFIG|MNEMONIC',
@@ -12,25 +12,27 @@ const SECRET_PARTS = new RegExp(
   ].join('|'),
 );
 /**
- * Words that count at the end only: KEY_FILE and AUTH_SOCK are not secrets. For BINDPW and DBPWD the ending is enough.
+ * Words that count only at the end: KEY_FILE and AUTH_SOCK are not secrets. BINDPW and DBPWD match by their ending
+ * alone.
  */
 const SECRET_ENDINGS = /(?:^|_)(?:KEYS?|AUTH|PAT|JWT|COOKIE|NETRC)\d{0,2}$|PWD?\d{0,2}$/;
 
 /**
- * Names that look like a secret's but are not: directories, and a token with which a window manager raises a window.
+ * Names that look like a secret's name but are not: directories, and a token with which a window manager raises a
+ * window.
  */
 const HARMLESS = new Set(['PWD', 'OLDPWD', 'XDG_ACTIVATION_TOKEN']);
 
 /**
- * Endings of fields that describe a secret and do not hold it, in capitals: TOKEN_TYPE, PRIVATE_KEY_ID,
+ * Endings, in capitals, of fields that describe a secret but do not contain it: TOKEN_TYPE, PRIVATE_KEY_ID,
  * TOKEN_EXPIRES_IN.
  */
 const DESCRIPTIONS =
   /PUBLIC|(?:ID|NAME|URL|URI|FILE|PATH|DIR|TYPE|TTL|HASH|DIGEST|FINGERPRINT|ENDPOINT|HOST|EXPIRY|EXPIRES(?:_?(?:IN|AT|ON))?|EXPIRATION|LIFETIME|LENGTH|SIZE|COUNT|LIMIT|VERSION|ALGORITHM|ALG|ISSUER|SCOPES?|STATUS|ENABLED|REQUIRED|LABEL|DESCRIPTION|POLICY|FIELD|HEADER|PREFIX|SUFFIX|FORMAT|REGEX|PATTERN)$/;
-/** Fields next to a secret that identify whose it is, in capitals. */
+/** Names, in capitals, of fields that identify the owner of an adjacent secret. */
 const IDENTITIES =
   /(?:^|_)(?:USER|LOGIN|EMAIL|PORT|DATABASE|DB|SERVER|REGION|ACCOUNT|ROLE|KIND|CREATED|UPDATED)(?:_AT)?$/;
-/** Vault's AppRole names its password so. */
+/** Vault's AppRole uses this name for its password. */
 const SECRET_ID = /^(?:[A-Z0-9]+_)*SECRET_ID$/;
 
 /** Checks the words of the name only; see `isHarmlessName` for exceptions. */
@@ -44,7 +46,7 @@ export function isHarmlessName(name: string): boolean {
   return HARMLESS.has(name.toUpperCase());
 }
 
-/** Whether a field or an assignment with this name holds a secret, and does not only describe one. */
+/** Whether a field or an assignment with this name contains a secret, and does not only describe one. */
 export function isSecretField(name: string): boolean {
   if (isHarmlessName(name) || !isSecretName(name)) return false;
   const words = wordsOf(name);
@@ -57,7 +59,7 @@ export function describesField(name: string): boolean {
   return !isSecretField(name) && (IDENTITIES.test(words) || DESCRIPTIONS.test(words));
 }
 
-/** `npm_config__authToken` is NPM_CONFIG_AUTH_TOKEN. */
+/** The words of a name in capitals: `npm_config__authToken` becomes NPM_CONFIG_AUTH_TOKEN. */
 function wordsOf(name: string): string {
   return name
     .replaceAll(/([a-z0-9])(?=[A-Z])/g, '$1_')
@@ -69,7 +71,9 @@ function wordsOf(name: string): string {
 // delivered in one: permission to store it would be permission to run programs. SOURCE: ld.so(8), the variables that
 // sudo removes, and the manuals of bash, zsh, Node, Python, Perl, Ruby, Java, .NET, Git, npm and OpenSSL.
 
-/** Prefixes. WHY not NODE_ or GIT_: NODE_AUTH_TOKEN and GIT_PASSWORD are common names of credentials. */
+/**
+ * Prefixes of such variables. WHY not NODE_ or GIT_: NODE_AUTH_TOKEN and GIT_PASSWORD are common names of credentials.
+ */
 const FAMILIES =
   /^(?:LEASEHOLD|LD|DYLD|BASH|PYTHON|PERL5?|RUBY|DOTNET|CORECLR|COR|GCONV|MALLOC)_|^(?:PYTHON|PERL|RUBY|PERL5)(?:PATH|OPT|LIB|HOME|STARTUP|SHELL|DB|INSPECT|BREAKPOINT|WARNINGS|USERBASE)/;
 /** npm settings in any case, except authentication. */

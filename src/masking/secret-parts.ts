@@ -1,20 +1,20 @@
 /**
- * The secret parts of a structured value: a program that reads a JSON document, a URL, a connection string, lines of
- * settings or a PEM bundle prints a password out of it, and not the whole. Which parts are secret is told by their
- * names and by the table of patterns.
+ * The secret parts of a structured value. A program that reads a JSON document, a URL, a connection string, lines of
+ * settings or a PEM bundle prints a password from it, and not the whole value. Names and the table of patterns decide
+ * which parts are secret.
  */
 import { describesField, isSecretField } from './secret-names.ts';
 import { findSecrets } from './secret-patterns.ts';
 
 /**
- * WHY more than a whole value needs: that one was named a secret by a person, a part is one by its name alone, and
- * texts of five characters or fewer (admin, redis, 12345) occur in ordinary output.
+ * WHY longer than the minimum of a whole value: a user declared the value a secret, but a part is secret by its name
+ * alone. Texts of five characters or fewer (admin, redis, 12345) occur in ordinary output.
  */
 const MIN_PART_BYTES = 6;
-/** Numbers of fewer digits are ports, years, counts. */
+/** Numbers with fewer digits are ports, years or counts. */
 const MIN_DIGITS = 8;
 /**
- * Values of fields with secret names that occur in ordinary output, and that a default installation has as its
+ * Values of fields with secret names that occur in ordinary output, and that a default installation uses as its
  * password.
  */
 const COMMON = new Set(
@@ -22,29 +22,30 @@ const COMMON = new Set(
     ' ',
   ),
 );
-/**
- * INVARIANT: what is masked beyond the value itself is bounded; further parts are masked as parts of the value alone.
- */
+/** INVARIANT: the number of masked parts is bounded. Further parts are masked only within the whole value. */
 const MAX_PARTS = 256;
 const MAX_PARTS_BYTES = 32 * 1024;
 /** Limit as a multiple of the value's length, because the same bytes may be read in several ways. */
 const MAX_PARTS_FACTOR = 2;
-/** JSON in a string of JSON, base64 of that, and so on. */
+/** Levels of nesting, such as JSON in a JSON string, or its base64. */
 const MAX_DEPTH = 6;
-/** Characters read in all, as a multiple of the value's: a hostile value may be read in many ways at every depth. */
+/**
+ * Total of the characters read, as a multiple of the value's length. A hostile value may be read in many ways at every
+ * depth.
+ */
 const MAX_READ_FACTOR = 4;
 const MIN_READ = 64 * 1024;
-/** The limit of a line with several pairs: connection strings and forms are shorter. */
+/** The limit of a line with several pairs. Connection strings and forms are shorter. */
 const MAX_PAIRS_LENGTH = 16 * 1024;
 const CLOSING: ReadonlyMap<string, string> = new Map([
   ['{', '}'],
   ['[', ']'],
   ['"', '"'],
 ]);
-/** RFC 7518, 6.2.2, 6.3.2 and 6.4.1: the private members of a JSON web key. */
+/** The private members of a JSON web key. SOURCE: RFC 7518, 6.2.2, 6.3.2 and 6.4.1. */
 const JWK_SECRETS = new Set(['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']);
 
-/** None where the value has no structure, or no part of it is secret. */
+/** The secret parts; empty if the value has no structure, or no secret part. */
 export function secretParts(value: string): string[] {
   const maxBytes = Math.min(MAX_PARTS_BYTES, MAX_PARTS_FACTOR * value.length);
   const parts = new Parts(Math.max(MIN_READ, MAX_READ_FACTOR * value.length), maxBytes);
@@ -75,12 +76,12 @@ class Parts {
         this.#readUrl(url, depth);
       this.#readPairs(line, depth);
     }
-    // As a variable of one line holds a PEM bundle.
+    // A variable of one line contains a PEM bundle in this form.
     if (text.includes(String.raw`-----\n`)) this.read(text.replaceAll(/\\r|\\n/g, '\n'), depth + 1);
   }
 
   #readJson(text: string, depth: number): boolean {
-    // WHY both ends: a parse that fails costs as much as hundreds of characters.
+    // WHY both ends: a failed parse costs as much as hundreds of characters.
     const trimmed = text.trim();
     if (trimmed.length < 2 || CLOSING.get(trimmed.charAt(0)) !== trimmed.at(-1)) return false;
     try {
@@ -91,7 +92,7 @@ class Parts {
     }
   }
 
-  /** Uses a stack and no recursion: a document may be nested deeper than calls can be. */
+  /** Uses a stack instead of recursion, because a document may be nested deeper than calls can be. */
   #walk(document: unknown, depth: number): void {
     const open: { node: unknown; isSecret: boolean }[] = [{ node: document, isSecret: false }];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -113,14 +114,14 @@ class Parts {
   #readUrl(url: string, depth: number): void {
     const rest = url.slice(url.indexOf('//') + 2);
     const [authority = ''] = /^[^/?#]*/.exec(rest) ?? [];
-    // WHY the second: many drivers take an unescaped slash in a password. A port is not a password.
+    // WHY the second: many drivers accept an unescaped slash in a password. A port is not a password.
     const isUnescaped = !authority.includes('@') && !/^[^:]*(?::\d{0,5})?$/.test(authority);
     const userinfo = rest.slice(0, Math.max(0, (isUnescaped ? rest : authority).lastIndexOf('@')));
     if (userinfo.includes(':')) this.#add(userinfo.slice(userinfo.indexOf(':') + 1), depth);
     for (const pair of url.split(/[?&#;]/).slice(1)) this.#addPair(pair, '=', depth);
   }
 
-  /** Connection strings, form bodies and lines of settings: every way to read them that gives a secret name counts. */
+  /** Reads connection strings, form bodies and lines of settings. Every reading that yields a secret name counts. */
   #readPairs(line: string, depth: number): void {
     this.#addPair(line, '=', depth);
     this.#addPair(line, ':', depth);
@@ -162,7 +163,7 @@ class Parts {
       this.#bytes += bytes;
       const decoded = decodeBase64(text);
       if (decoded === null || depth >= MAX_DEPTH) continue;
-      // As Docker and HTTP keep a user and a password.
+      // Docker and HTTP store a user and a password in this form.
       this.#add(decoded.slice(decoded.indexOf(':') + 1), depth + 1);
       this.read(decoded, depth + 1);
     }
@@ -172,7 +173,7 @@ class Parts {
 function isSecretMember(parent: object, name: string, isParentSecret: boolean): boolean {
   const members = parent as Readonly<Record<string, unknown>>;
   const label = members['name'] ?? members['key'];
-  // A list of names with their values, as Kubernetes and many interfaces write it.
+  // A list of names with their values, as in Kubernetes and many APIs.
   if (typeof label === 'string' && 'value' in members) return name === 'value' && isSecretField(label);
   if ('kty' in members && JWK_SECRETS.has(name)) return true;
   return isSecretField(name) || (isParentSecret && !describesField(name));
@@ -192,7 +193,7 @@ function decodePercent(text: string): string {
   }
 }
 
-/** Null where it is not the base64 of a text. */
+/** The decoded text; null if the value is not the base64 of a text. */
 function decodeBase64(text: string): string | null {
   if (!/^[A-Za-z0-9+/]{8,}={0,2}$/.test(text) || text.length % 4 !== 0) return null;
   const decoded = Buffer.from(text, 'base64').toString('utf8');

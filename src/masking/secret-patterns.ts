@@ -1,16 +1,16 @@
 /**
- * Patterns of secrets with a recognisable form: `run` withholds variables that contain one, `import` takes them from a
- * .env file, and a masker masks them inside longer values. The keys of the catalogue's services have their forms there.
- * INVARIANT: a match begins where no character of the same kind precedes it, and no two adjacent parts match the same
- * characters, so that the time for a text is linear in its length. SOURCE: the services' own documentation.
+ * Patterns of secrets with a recognisable form. `run` withholds variables that contain one, `import` reads them from a
+ * .env file, and a masker masks them inside longer values. The key forms of the catalogue's services are declared
+ * there. INVARIANT: a match begins where no character of the same kind precedes it, and no two adjacent parts match the
+ * same characters, so that the time for a text is linear in its length. SOURCE: the services' own documentation.
  */
 import { SERVICES } from '../vault/catalogue/catalogue.ts';
 
 export interface SecretPattern {
   readonly name: string;
-  /** A text without it has no match: checked first, because that is fast. */
+  /** A text without this keyword cannot match. It is checked first, because that is fast. */
   readonly keyword: string;
-  /** Global. The secret is the group `secret`, or the whole match where the pattern has no such group. */
+  /** A global pattern. The secret is the group `secret`, or the whole match if the pattern has no such group. */
   readonly pattern: RegExp;
 }
 
@@ -122,7 +122,7 @@ const STRUCTURES: readonly Row[] = [
     '://',
     /(?<![A-Za-z0-9+.-])[a-z][a-z0-9+.-]{1,20}:\/\/[^\s/:@"'`<>{}$]{0,64}:(?<secret>[^\s/@"'`<>]{1,256})@[^\s@"'`<>]/gi,
   ],
-  // A whole value, as some programs are given a proxy.
+  // A whole value, as some programs accept a proxy.
   ['host-with-password', '@', /^[^\s/:@]{1,64}:(?<secret>[^\s/@]{1,256})@[\w.-]{1,253}(?::\d{1,5})?\/?$/g],
   ['dsn-with-password', '@', /(?<![\w.-])[\w.-]{1,64}:(?<secret>[^\s:@"'`<>]{1,256})@(?:tcp|unix)\(/g],
   [
@@ -170,10 +170,10 @@ export function* findSecrets(text: string): Generator<string> {
   }
 }
 
-/** Characters of a variable that are checked, which bounds the cost of a large one. */
+/** Characters of a variable that are checked. The limit bounds the cost of a large one. */
 const MAX_CHECKED_LENGTH = 16 * 1024;
 
-/** Whether the value of a variable is a secret or holds one, placeholders included: a program rarely needs those. */
+/** Whether the value of a variable is or contains a secret. Placeholders count, because a program rarely needs them. */
 export function holdsSecret(value: string): boolean {
   return !findSecrets(value.slice(0, MAX_CHECKED_LENGTH)).next().done;
 }

@@ -1,10 +1,10 @@
 /**
- * Tables of the ways to write one character, for `spellings.ts`: which bytes open a spelling, which may follow, and
- * what letters and digits mean in one. Pure data.
+ * Tables of the ways to write one character, for `spellings.ts`: the bytes that open a spelling, the bytes that may
+ * follow, and the meaning of letters and digits in one. Pure data.
  */
 import { nextInName } from './entity-names.ts';
 
-/** How far a spelling was read: which rule of `spellings.ts` continues it. */
+/** How far a spelling was read. It selects the rule of `spellings.ts` that continues it. */
 export const KIND = {
   percent: 1,
   percentHex: 2,
@@ -72,7 +72,7 @@ export const MARK = {
 
 /** The kind of spelling that a byte opens; 0 for none. */
 export const OPENED = new Uint8Array(256);
-/** Marks that are written twice: SQL, CSV, YAML, ini files, compose files, templates. */
+/** Marks that are written twice, in SQL, CSV, YAML, ini files, compose files and templates. */
 for (const mark of ['"', '$', '{', '}', '#', '@', ']']) OPENED[codeOf(mark)] = KIND.doubled;
 for (const [mark, kind] of [
   ['%', KIND.percent],
@@ -89,8 +89,8 @@ for (const [mark, kind] of [
   OPENED[codeOf(mark)] = kind;
 
 /**
- * Spellings whose further characters, other than line breaks, may be written otherwise when their first one is not. WHY
- * not all: no encoder leaves the others so, and ordinary text would begin many.
+ * Spellings whose later characters, other than line breaks, may have another spelling even if the first one has not.
+ * WHY not all: no encoder writes the others in this way, and ordinary text would begin many.
  */
 export const IS_FREE = new Uint8Array(32);
 for (const kind of [KIND.backslash, KIND.unit, KIND.unitLong, KIND.byte, KIND.braced, KIND.digits, KIND.bareHex])
@@ -114,7 +114,7 @@ for (const [mark, code] of Object.entries({ n: LF, r: CR, t: 9, b: 8, f: 12, v: 
 export const IS_MARK = new Uint8Array(256);
 for (let code = 0x20; code < 0x7f; code++) if (!/[0-9A-Za-z]/.test(String.fromCharCode(code))) IS_MARK[code] = 1;
 
-/** Characters that typography and HTML put in place of ASCII ones. */
+/** Characters that typography and HTML use instead of ASCII ones. */
 export const TYPOGRAPHIC: ReadonlyMap<number, number> = new Map([
   [0xa0, MARK.space],
   [0x2018, MARK.apostrophe],
@@ -123,25 +123,25 @@ export const TYPOGRAPHIC: ReadonlyMap<number, number> = new Map([
   [0x201d, MARK.quote],
 ]);
 
-/** The mark in `SPECIAL` of bytes that are passed over inside a match, or may begin something that is. */
+/** The mark in `SPECIAL` of bytes that are skipped inside a match, or that may begin something skipped. */
 export const PASSED_OVER = 2;
-/** Bytes that are not only themselves inside a match; 0 for the others. */
+/** Bytes that have several readings inside a match; 0 for the others. */
 export const SPECIAL = new Uint8Array(256);
 for (let byte = 0; byte < 256; byte++) if (OPENED[byte] !== 0 || byte === MARK.plus) SPECIAL[byte] = 1;
 for (const mark of '\0\r\n\x1b\\^`') SPECIAL[codeOf(mark)] = PASSED_OVER;
 
-/** Spellings inside which a line may be wrapped: those of characters. A colour sequence is none. */
+/** Spellings inside which a line may be wrapped: the spellings of characters, and not a colour sequence. */
 export const IS_WRAPPED = new Uint8Array(32);
 for (let kind: number = KIND.percent; kind < KIND.escape; kind++) IS_WRAPPED[kind] = 1;
 
 /** Bytes that open a spelling which may be a line break. */
 const OPENS_BREAK = new Set(Buffer.from('\\%&=`'));
 
-/** Whether two bytes may begin the spelling of a character that is not passed over. */
+/** Whether two bytes may begin the spelling of a character that is not skipped. */
 function mayOpen(first: number, second: number): boolean {
   const kind = OPENED[first] ?? 0;
   if (kind === 0) return false;
-  // WHY not of doubled marks: the mark alone is a character too, so a match begins there all the same.
+  // WHY not of doubled marks: the mark alone is a character too, so a match can begin there anyway.
   const isWrapped = IS_WRAPPED[kind] === 1 && kind !== KIND.doubled;
   if (second === LF || second === CR) return isWrapped;
   if (isWrapped && OPENS_BREAK.has(second)) return true;
@@ -172,11 +172,11 @@ function mayOpen(first: number, second: number): boolean {
   }
 }
 
-/** Table of pairs of bytes: 1 if they may begin the spelling of a character, otherwise 0. */
+/** Table of byte pairs: 1 if they may begin the spelling of a character, otherwise 0. */
 export const OPEN_PAIRS = new Uint8Array(65_536);
 for (let pair = 0; pair < 65_536; pair++) if (mayOpen(pair >> 8, pair & 255)) OPEN_PAIRS[pair] = 1;
 
-/** Pairs of which the whole spelling is the second character, where that opens no other one. */
+/** Pairs whose whole spelling is the second character, unless that character opens another spelling. */
 export const PLAIN_PAIRS: readonly number[] = ['^', '`', '\\', '"', '$', '{', '}', '#', '@', ']'].flatMap((first) =>
   Array.from({ length: 128 }, (_, second) => (codeOf(first) << 8) | second).filter((pair) => {
     const kind = OPENED[pair & 255];

@@ -1,7 +1,7 @@
 /**
  * The ways to write ONE character: as it is, percent-encoded, as escapes of programming languages, shells and JSON, as
- * entities of HTML, in quoted-printable. Follows all readings of a stream of bytes at once, a reading of readings
- * included: what a text means is not known, so none is preferred. Memory and time for a byte are bounded.
+ * entities of HTML, in quoted-printable. All readings of a stream of bytes are followed at once, including readings of
+ * readings: the meaning of a text is unknown, so none is preferred. Memory and time per byte are bounded.
  */
 import { characterNamed, nextInName } from './entity-names.ts';
 import {
@@ -19,7 +19,7 @@ import {
   TYPOGRAPHIC,
 } from './spelling-tables.ts';
 
-/** How often a character may be written in characters that are written otherwise. */
+/** How many layers of other spellings a character may be written in. */
 const MAX_LAYERS = 3;
 const MAX_SPELLING_BYTES = 48;
 /** Positions that are remembered: more than the longest spelling. A power of two. */
@@ -31,15 +31,15 @@ const MAX_READINGS = 12;
 const MAX_BREAKS = 3;
 const MAX_CODE_POINT = 0x10ffff;
 
-/** Stands for a colour sequence, which is no character. */
+/** The code for a colour sequence, which is no character. */
 export const COLOUR = -1;
-/** Characters below it are bytes; the others are code points beyond ASCII, raised by it. */
+/** Values below this are bytes. The others are code points beyond ASCII, plus this base. */
 export const CODE_POINT_BASE = 256;
 
 const isDigit = (character: number): boolean => character >= MARK.zero && character <= MARK.nine;
 
 export class Spellings {
-  /** The readings that end with the last byte: where each begins, and its character. */
+  /** The readings that end with the last byte: the start of each, and its character. */
   readonly starts = new Int32Array(MAX_READINGS);
   readonly characters = new Int32Array(MAX_READINGS);
   count = 0;
@@ -83,11 +83,11 @@ export class Spellings {
     this.#layers[0] = 0;
     this.broken[0] = 0;
     this.count = 1;
-    // Readings that are found are read too, by the next layer.
+    // The next layer also reads the readings that were found.
     for (let index = 0; index < this.count; index++) this.#follow(index);
   }
 
-  /** Where the spellings begin that are open at the position. Returns how many were written to `found`. */
+  /** The start positions of the spellings that are open at the position. Returns how many were written to `found`. */
   openAt(position: number, found: Int32Array): number {
     const slot = position & (SLOTS - 1);
     if (this.#positions[slot] !== position) return 0;
@@ -103,7 +103,7 @@ export class Spellings {
     return false;
   }
 
-  /** Continues the spellings that are open where the reading begins, and opens those that its character opens. */
+  /** Continues the spellings that are open at the reading's start, and opens those that its character opens. */
   #follow(index: number): void {
     const layer = this.#layers[index] ?? 0;
     const character = this.characters[index] ?? 0;
@@ -135,12 +135,12 @@ export class Spellings {
     this.#broken = this.broken[index] ?? 0;
     const opened = OPENED[character] ?? 0;
     if (opened !== 0) this.#open(opened as Kind, 0, opened === KIND.doubled ? character : 0);
-    // Forms and encoded words write spaces so.
+    // Forms and encoded words write spaces in this way.
     else if (character === MARK.plus) this.#emit(MARK.space);
     if (character === MARK.underscore) this.#emit(MARK.space);
   }
 
-  /** Lines may be wrapped inside a spelling. */
+  /** Carries open spellings over a line break, because lines may be wrapped inside a spelling. */
   #carry(place: number): void {
     if (this.#broken >= MAX_BREAKS || IS_WRAPPED[this.#kinds[place] ?? 0] === 0) return;
     this.#broken++;
@@ -184,7 +184,7 @@ export class Spellings {
     if (plain !== undefined) this.#emit(plain);
   }
 
-  /** A spelling that was read as far as `kind`, `length` and `value` say, and continues with the character. */
+  /** Continues a spelling with the character. `kind`, `length` and `value` describe how far it was read. */
   #advance(kind: Kind, length: number, value: number, character: number): void {
     const hex = HEX[character] ?? -1;
     switch (kind) {
@@ -303,7 +303,7 @@ export class Spellings {
     }
   }
 
-  /** Shells write one apostrophe as `''`, `'\''` or `'"'"'`. */
+  /** Reads the shell spellings of one apostrophe: `''`, `'\''` or `'"'"'`. */
   #advanceQuote(kind: Kind, character: number): void {
     const isApostrophe = character === MARK.apostrophe;
     if (kind === KIND.quote) {
@@ -341,7 +341,7 @@ export class Spellings {
     if (high < 8 && middle < 8 && low < 8 && octal < 256) this.#emit(octal);
   }
 
-  /** Browsers read a number without its semicolon too. */
+  /** Reads a numeric entity. Browsers also accept a number without its semicolon. */
   #openNumber(kind: Kind, length: number, value: number): void {
     this.#open(kind, length, value);
     this.#emitCodePoint(value);
@@ -358,7 +358,7 @@ export class Spellings {
     if (codePoint >= 0) this.#emitCodePoint(codePoint);
   }
 
-  /** Languages differ in whether it is a byte or a character. */
+  /** Emits the value as a byte and as a character, because languages differ. */
   #emitBoth(value: number): void {
     if (value < 256) this.#emit(value);
     if (value >= 0x80) this.#emitCodePoint(value);
