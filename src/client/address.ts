@@ -1,7 +1,7 @@
-/** Parses the server's address once: a token must not cross a shared network in plain text. */
+/** Parses the server's address once. A token must not cross a shared network in plain text. */
 import { badOption } from './errors.ts';
 
-/** `host` as in a URL, with brackets around an IPv6 address. */
+/** Whether the host is a loopback address. `host` is written as in a URL, with brackets around an IPv6 address. */
 export function isLoopback(host: string): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host);
 }

@@ -8,12 +8,12 @@ export interface CallOptions {
 }
 
 export interface ReplaceOptions extends CallOptions {
-  /** The tag with which the resource was read: PRECONDITION_FAILED if it is another one now, or is gone. */
+  /** The tag with which the resource was read. PRECONDITION_FAILED if it has another tag now, or was deleted. */
   readonly ifMatch?: string;
 }
 
 export interface PutOptions extends ReplaceOptions {
-  /** PRECONDITION_FAILED if the resource exists. */
+  /** Fails with PRECONDITION_FAILED if the resource exists. */
   readonly onlyIfNew?: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface Tagged<T> {
 }
 
 export interface ListAllOptions extends CallOptions {
-  /** Limit on all pages together; 1 GiB, a few million rows, by default. */
+  /** Limit for all pages together; by default 1 GiB, a few million rows. */
   readonly maxBytes?: number;
 }
 
@@ -61,7 +61,7 @@ export class ApiClient {
     return (await this.ask<T>({ method: 'GET', path, query, retry: 'always', signal, ...limits })).data;
   }
 
-  /** @throws LeaseholdError INVALID_RESPONSE also from a server without entity tags */
+  /** Reads a resource with its entity tag. @throws LeaseholdError INVALID_RESPONSE if the response has no tag */
   async readTagged<T>(path: string, { signal }: CallOptions): Promise<Tagged<T>> {
     const { data, headers } = await this.ask<T>({ method: 'GET', path, retry: 'always', signal });
     const tag = headers.get('etag');
@@ -83,9 +83,9 @@ export class ApiClient {
   }
 
   /**
-   * The whole list, page by page, so that neither side holds more than one page. INVARIANT: terminates whatever the
-   * server returns: at `maxBytes`, or once there are more rows than existed at first plus those that can have been
-   * added since.
+   * The whole list, page by page, so that neither side keeps more than one page in memory. INVARIANT: terminates
+   * whatever the server returns. It stops at `maxBytes`, or once there are more rows than existed at first plus those
+   * that can have been added since.
    */
   async *pages<T>(path: string, query: object, options: ListAllOptions): AsyncGenerator<T> {
     const { maxBytes = MAX_LIST_BYTES } = options;
@@ -123,7 +123,7 @@ export class ApiClient {
     return (await this.ask<T>({ method: 'POST', path, body, retry: 'idempotency-key', signal })).data;
   }
 
-  /** `by`: a deleted name may be taken again before a retry, an id cannot. */
+  /** `by`: a deleted name may be reused before a retry, but an id may not. */
   async remove(path: string, options: ReplaceOptions, by: 'name' | 'id'): Promise<void> {
     const { signal } = options;
     const retry = by === 'id' ? 'always' : 'if-not-applied';
@@ -139,7 +139,7 @@ function preconditionHeaders({ ifMatch, onlyIfNew = false }: PutOptions): Readon
 }
 
 /**
- * Encodes a name or an id as a segment of a URL's path. URL parsers resolve `.` and `..`, so such a name would lead to
+ * Encodes a name or an id as a segment of a URL's path. URL parsers resolve `.` and `..`, so such a name would select
  * another route. @throws LeaseholdError INVALID_REQUEST
  */
 export function toSegment(name: string, field: string): string {

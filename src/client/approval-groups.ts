@@ -1,4 +1,4 @@
-/** Which requests for approval one answer can be for, and which can be approved. For the command and the console. */
+/** Decides which requests for approval share one answer, and which can be approved. For the CLI and the console. */
 import type { Approval, ListedApproval } from './types.ts';
 
 /** An agent that repeats a call asks again within this time. */
@@ -29,7 +29,7 @@ export function groupApprovals<A extends ListedApproval>(approvals: readonly A[]
   return groups;
 }
 
-/** Whether an operator can see all that it asks for. What cannot be seen can be denied, and not approved. */
+/** Whether an operator can see the whole request. A request that cannot be shown can be denied, but not approved. */
 export function isReadable({ action, request }: Pick<Approval, 'action' | 'request'>): boolean {
   return action === 'retrieve' || request !== null;
 }

@@ -12,7 +12,7 @@ export class Approvals {
     this.#api = api;
   }
 
-  /** Newest first. */
+  /** Lists approvals, newest first. */
   list(filter: ApprovalsFilter = {}, options: CallOptions = {}): Promise<Page<ListedApproval>> {
     return this.#api.page<ListedApproval>(APPROVALS, filter, options);
   }
@@ -25,14 +25,14 @@ export class Approvals {
     return this.#api.read<Approval>(addressOf(approvalId), {}, options);
   }
 
-  /** `nonce` is that of the approval as it was read. */
+  /** `nonce` must come from the approval as the operator read it. */
   async approve(approvalId: string, nonce: string, { signal }: CallOptions = {}): Promise<ListedApproval> {
     const path = `${addressOf(approvalId)}/approve`;
     const spec = { method: 'POST', path, body: { nonce }, retry: 'if-not-applied', signal } as const;
     return (await this.#api.ask<ListedApproval>(spec)).data;
   }
 
-  /** One denial is enough. */
+  /** Denies the request. One denial is sufficient. */
   async deny(
     approvalId: string,
     answer: { nonce: string; reason?: string },
@@ -43,7 +43,7 @@ export class Approvals {
     return (await this.#api.ask<ListedApproval>(spec)).data;
   }
 
-  /** Ends what an approval still allows, too. */
+  /** Withdraws the approval, and with it all access that it still allows. */
   async withdraw(approvalId: string, options: CallOptions = {}): Promise<void> {
     return this.#api.remove(addressOf(approvalId), options, 'id');
   }

@@ -15,7 +15,7 @@ import type {
 } from './types.ts';
 
 const AUDIT = '/api/v1/audit';
-/** A million rows and values take minutes. */
+/** Verifying a million rows and values takes minutes. */
 const STATE_TIMEOUT_MS = 600_000;
 
 export interface Export {
@@ -24,13 +24,13 @@ export interface Export {
    * empty log.
    */
   readonly head: string | null;
-  /** Oldest first. Can be iterated once. */
+  /** The entries, oldest first. Can be iterated once. */
   readonly entries: AsyncIterable<AuditEntry>;
   /** The same entries as bytes of newline-delimited JSON. Read either this or `entries`. */
   readonly bytes: ReadableStream<Uint8Array>;
 }
 
-/** What to check in addition to the log: every row against it, and every sealed value. */
+/** Checks in addition to the log: every row against it, and every encrypted value. */
 export interface StateOptions {
   readonly state?: boolean;
   readonly values?: boolean;
@@ -43,12 +43,12 @@ export class Audit {
     this.#api = api;
   }
 
-  /** Newest first, unless `order` is `asc`. */
+  /** Lists entries, newest first unless `order` is `asc`. */
   list(filter: AuditFilter = {}, options: CallOptions = {}): Promise<Page<AuditEntry>> {
     return this.#api.page<AuditEntry>(AUDIT, filter, options);
   }
 
-  /** The newest entry of a change of the resource; null if the log has none. */
+  /** The newest entry that changed the resource; null if the log contains none. */
   async lastChange(
     resource: string,
     events: readonly string[],
@@ -62,8 +62,8 @@ export class Audit {
   }
 
   /**
-   * Makes the server verify the whole log. A long log takes long: choose the client's `timeoutMs` accordingly. A check
-   * of the state has ten minutes.
+   * Makes the server verify the whole log. A long log takes a long time, so choose the client's `timeoutMs`
+   * accordingly. A check of the state may take ten minutes.
    */
   verify({ state, values, ...options }: CallOptions & StateOptions = {}): Promise<Verification> {
     const query = { ...(state ? { state: 'true' } : {}), ...(values ? { values: 'true' } : {}) };
@@ -80,7 +80,10 @@ export class Audit {
     return this.#api.read<EntryProof>(`${AUDIT}/entries/${seq}/proof`, {}, options);
   }
 
-  /** The proof that the log of `to` entries, by default the newest checkpoint's, extends the log of `from` entries. */
+  /**
+   * The proof that the log of `to` entries extends the log of `from` entries. By default `to` is the newest
+   * checkpoint's size.
+   */
   proveConsistency({ from, to }: { from: number; to?: number }, options: CallOptions = {}): Promise<ConsistencyProof> {
     return this.#api.read<ConsistencyProof>(
       `${AUDIT}/consistency`,

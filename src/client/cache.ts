@@ -1,6 +1,6 @@
 /**
  * Keeps values in memory until their leases expire. A repeated retrieval within a lease returns the same value and
- * lease, without a request and without an audit entry. A revocation by another caller is noticed only when the lease
+ * lease, without a request and without an audit entry. A revocation by another client is noticed only when the lease
  * expires, so the cache is off by default.
  */
 import { type Expiry, now } from './expiry.ts';
@@ -11,7 +11,7 @@ const MIN_REMAINING_MS = 1000;
 
 export class LeaseCache {
   readonly #maxSize: number;
-  /** Least recently used first. */
+  /** Cached values, the least recently used first. */
   readonly #cached = new Map<string, { readonly retrieved: Retrieved; readonly expiry: Expiry }>();
   #invalidations = 0;
 

@@ -20,7 +20,7 @@ import type {
 const CREDENTIALS = '/api/v1/credentials';
 
 export interface RetrieveOptions extends CallOptions {
-  /** The newest by default. */
+  /** The version to retrieve; the newest by default. */
   readonly version?: number;
   readonly ttlSeconds?: number;
   /** False sends a request even if the cache has a valid lease. */
@@ -73,8 +73,8 @@ export class Credentials {
   }
 
   /**
-   * Reads the lease, whose issue and expiry times come from one clock. Returns null on failure or when the lease is not
-   * active; the value is then not cached.
+   * Reads the lease, whose issue and expiry times come from the same clock. Returns null on failure or if the lease is
+   * not active. The value is then not cached.
    */
   async #readExpiry(leaseId: string, sentAt: ClockReading, signal: AbortSignal | undefined): Promise<Expiry | null> {
     const spec = { method: 'GET', path: leaseAddress(leaseId), retry: 'never', signal } as const;

@@ -17,7 +17,7 @@ export type ClientCode =
   | 'BAD_OPTIONS'
   | 'TRUNCATED';
 
-/** Codes of the server and of the client; a newer server may have more. */
+/** Codes of the server and of the client; a newer server may use others. */
 export type ErrorCode = ApiErrorCode | ClientCode | (string & {});
 
 type Details = Partial<
@@ -28,7 +28,7 @@ type Details = Partial<
 export class LeaseholdError extends Error {
   readonly code: ErrorCode;
   readonly status: number | null;
-  /** Identifies the request in the server's log and in the audit log. */
+  /** Identifies the request in the server log and in the audit log. */
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
   /** Set with the codes about an approval. */

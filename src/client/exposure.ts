@@ -33,7 +33,7 @@ export class ExposureCalls {
 
   /**
    * Ends every lease, session and brokered request of the agent; without an agent, of everyone. A retry after a lost
-   * response counts only what was left.
+   * response counts only the remaining ones.
    */
   async panic(body: PanicRequest = {}, { signal }: CallOptions = {}): Promise<Panicked> {
     const spec = { method: 'POST', path: PANIC, body, retry: 'always', signal } as const;

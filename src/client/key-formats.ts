@@ -73,7 +73,7 @@ class Fields {
   }
 }
 
-/** WHY not Buffer: browsers do not have it. */
+/** WHY not Buffer: browsers do not provide it. */
 export function toBase64(bytes: Uint8Array): string {
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
 }

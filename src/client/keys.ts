@@ -35,7 +35,7 @@ export class Keys {
     return this.#api.remove(addressOf(name), options, 'name');
   }
 
-  /** `publicKey`: of an attended slot, computed from its secret. */
+  /** `publicKey`: for a manual slot, computed from its secret. */
   testSlot(name: string, publicKey: string | null, options: CallOptions = {}): Promise<KeySlotTest> {
     const body = publicKey === null ? {} : { public_key: publicKey };
     return this.#post<KeySlotTest>(`${addressOf(name)}/test`, body, options);
@@ -50,7 +50,7 @@ export class Keys {
     return this.#post<Health>('/api/v1/lock', {}, options);
   }
 
-  /** The slots with which a person can unlock a locked vault; from the same machine only. */
+  /** The slots with which an operator can unlock a locked vault. Only from the same machine. */
   attendedSlots({ signal }: CallOptions = {}): Promise<readonly AttendedSlot[]> {
     const spec = { method: 'GET', path: UNLOCK, retry: 'never', signal } as const;
     return this.#api.ask<AttendedSlot[]>(spec).then(({ data }) => data);

@@ -35,14 +35,14 @@ import { fetchUpstream, type UseFetchInit } from './upstream-fetch.ts';
 import { Targets, toBaseUrl, USE_TIMEOUT_MS, UseLeases, use } from './use.ts';
 
 export interface LeaseholdOptions {
-  /** Such as `https://vault.example.org` or `http://127.0.0.1:7700`. */
+  /** The server's URL, such as `https://vault.example.org` or `http://127.0.0.1:7700`. */
   readonly address: string;
   /** A token, or an agent that logs in; neither for calls that need no authentication. */
   readonly token?: string | Secret;
   readonly agent?: { readonly name: string; readonly sign: Signer };
-  /** Authenticates each call, in place of `token` and `agent`. */
+  /** Authenticates each call, instead of `token` and `agent`. */
   readonly caller?: AuthProvider;
-  /** The time-out of each try; by default 30 seconds, and 660 for a brokered request, whose upstream may be slow. */
+  /** The time-out of each try. By default 30 seconds, and 660 for a brokered request, whose upstream may be slow. */
   readonly timeoutMs?: number;
   /** Further tries, only of calls that can be repeated safely; 3 by default. */
   readonly retries?: number;
@@ -53,13 +53,13 @@ export interface LeaseholdOptions {
   /** Number of values that are cached until their leases expire; 0 (off) by default. */
   readonly cache?: number;
   readonly insecureHttp?: boolean;
-  /** Certificates of authorities in PEM; no others are then trusted. In Node, Bun and Deno. */
+  /** Certificates of authorities in PEM; no others are then trusted. Supported in Node, Bun and Deno. */
   readonly ca?: string;
-  /** Sends the requests; by default through no proxy to this machine or over plain HTTP. */
+  /** Sends the requests. By default, requests to this machine or over plain HTTP use no proxy. */
   readonly fetch?: typeof fetch;
 }
 
-/** The headers come when the snapshot is taken, which takes long for a large vault. */
+/** The headers arrive once the snapshot is taken, which takes long for a large vault. */
 const SNAPSHOT_TIMEOUT_MS = 600_000;
 
 export class Leasehold {
@@ -125,13 +125,13 @@ export class Leasehold {
     this.#useTimeoutMs = options.timeoutMs ?? USE_TIMEOUT_MS;
   }
 
-  /** Needs no token and is not retried. @throws LeaseholdError also when the server reports that it is not healthy */
+  /** Needs no token and is not retried. @throws LeaseholdError if the server reports that it is not healthy */
   async health({ signal }: CallOptions = {}): Promise<Health> {
     return (await this.#askHealth(signal)).data;
   }
 
   /**
-   * Milliseconds by which this machine's clock is ahead of the server's, with the Date header's resolution of a
+   * Milliseconds by which this machine's clock is ahead of the server's, with the Date header's resolution of one
    * second.
    */
   async clockDifference({ signal }: CallOptions = {}): Promise<number> {
@@ -144,7 +144,7 @@ export class Leasehold {
   }
 
   /**
-   * Everything in the vault as of one moment, as newline-delimited JSON; values stay encrypted. Only for the
+   * All data of the vault as of one moment, as newline-delimited JSON; values stay encrypted. Only for the
    * administrator. A stream without its last record, `end`, is incomplete.
    */
   async backup({ signal }: CallOptions = {}): Promise<ReadableStream<Uint8Array>> {
@@ -158,7 +158,7 @@ export class Leasehold {
   async #askHealth(signal: AbortSignal | undefined) {
     const spec = { method: 'GET', path: '/api/v1/health', retry: 'never', signal } as const;
     const answer = await this.#api.ask<Health>(spec);
-    // WHY checked here: a script reads from the exit code of `status` whether the vault works.
+    // WHY checked here: scripts use the exit code of `status` to tell whether the vault works.
     if (typeof answer.data.status !== 'string') {
       throw new LeaseholdError('INVALID_RESPONSE', 'the response is invalid: it has no status');
     }
@@ -182,27 +182,27 @@ export class Leasehold {
   }
 
   /**
-   * Makes one request with a credential that the caller does not see. The upstream's status is data, whatever it is.
+   * Makes one request with a credential that the caller does not see. Any upstream status is returned, and not thrown.
    * @throws LeaseholdError ACCESS_DENIED, UPSTREAM_FAILED, …
    */
   use(request: UseRequest, options: CallOptions = {}): Promise<UseResponse> {
     return use(this.#api, this.#useTimeoutMs, request, options);
   }
 
-  /** Does what `fetch` does, with the credential at `path`. A body that the server truncated fails with TRUNCATED. */
+  /** Works like `fetch`, with the credential at `path`. A body that the server truncated fails with TRUNCATED. */
   fetch(path: string, url: string | URL | Request, init: UseFetchInit = {}): Promise<Response> {
     return fetchUpstream((request, options) => this.use(request, options), path, url, init);
   }
 
   /**
-   * The URL to give to an SDK in place of the origin of its service: `target` is the number of one of the credential's
-   * targets, from 1; by default the first that a request matches. The SDK's API key is then a session's token.
+   * The URL to give to an SDK in place of its service's origin. `target` is the number of one of the credential's
+   * targets, from 1; by default the first one that a request matches. The SDK's API key is then a session's token.
    */
   baseURL(path: string, target?: number): string {
     return toBaseUrl(this.address, path, target ?? null);
   }
 
-  /** Ends the session if one exists, without logging in for it, and empties the cache. */
+  /** Ends the session if one exists, and empties the cache. Does not log in. */
   async logOut({ signal }: CallOptions = {}): Promise<void> {
     this.credentials.forgetCached();
     const session = this.#agent === null ? null : await this.#agent.current();

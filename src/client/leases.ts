@@ -30,7 +30,7 @@ export class Leases {
   }
 
   /**
-   * Decides again by the current policies; the new expiry may be earlier than the old one. @throws LeaseholdError
+   * Decides again by the current policies. The new expiry may be earlier than the previous one. @throws LeaseholdError
    * LEASE_ENDED, ACCESS_DENIED
    */
   async renew(leaseId: string, options: CallOptions = {}): Promise<Lease> {

@@ -10,9 +10,9 @@ import { isThisMachine } from './address.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { notLeasehold } from './responses.ts';
 
-/** WHY less than 5 s: common proxies close a connection after 5 s without a request, and one sent then fails. */
+/** WHY less than 5 s: common proxies close a connection after 5 s without a request, and a request sent then fails. */
 const IDLE_MS = 4000;
-/** Interim responses to one request. WHY: nothing slows their sender down, and parsing them delays everything else. */
+/** Interim responses to one request. WHY: nothing slows their sender down, and parsing them delays all other work. */
 const MAX_INTERIM_RESPONSES = 100;
 const PEM = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/;
 
@@ -24,8 +24,8 @@ interface Connector {
 }
 
 /**
- * `fetch` as the runtime has it for `https:` to another machine, where TLS protects the request from a proxy. Every
- * other request is sent over a direct connection. In browsers, which have no such variables, it is `fetch` itself.
+ * The runtime's `fetch` for `https:` to another machine, where TLS protects the request from a proxy. Every other
+ * request is sent over a direct connection. In browsers, which have no such variables, it is `fetch` itself.
  */
 export const safeFetch: typeof fetch = (input, init) => {
   const url = new URL(String(input));
@@ -57,7 +57,7 @@ export function unixFetch(socketPath: string, setUp: AgentSetup = () => undefine
   return (input, init) => send(connector, input, init);
 }
 
-/** Trusts these certificate authorities and no others, and connects directly. @throws LeaseholdError BAD_OPTIONS */
+/** Trusts only these certificate authorities, and connects directly. @throws LeaseholdError BAD_OPTIONS */
 export function caFetch(ca: string, setUp: AgentSetup = () => undefined): typeof fetch {
   if (!PEM.test(ca)) throw badOption('ca', 'must be one or more certificates in PEM');
   if (globalThis.process?.getBuiltinModule === undefined)
@@ -77,12 +77,12 @@ function secureConnector(options: { readonly ca?: string }): Connector {
   return { request, agent: new SecureAgent({ ...agentOptions(), ...options }) };
 }
 
-/** WHY `proxyEnv` is empty: Node's own agents take proxies from the environment where NODE_USE_ENV_PROXY is set. */
+/** WHY `proxyEnv` is empty: with NODE_USE_ENV_PROXY, Node's own agents use the proxies that the environment names. */
 const agentOptions = () => ({ keepAlive: true, timeout: IDLE_MS, proxyEnv: {}, lookup: lookupOwn() });
 
 /**
- * Resolves `localhost` to this machine without asking a name server, whose answer could be another machine.
- * SOURCE: RFC 6761, section 6.3.
+ * Resolves `localhost` to this machine without a query to a name server, which could return another machine. SOURCE:
+ * RFC 6761, section 6.3.
  */
 export function lookupOwn(): LookupFunction {
   const { lookup } = globalThis.process.getBuiltinModule('node:dns');

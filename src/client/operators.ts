@@ -20,7 +20,7 @@ import type {
 const OPERATORS = '/api/v1/operators';
 const addressOf = (name: string): string => `${OPERATORS}/${toSegment(name, 'name')}`;
 
-/** Names are without the prefix `operator:`. */
+/** Calls on operators. Names are without the prefix `operator:`. */
 export class Operators {
   readonly #api: ApiClient;
 
@@ -58,7 +58,7 @@ export class Operators {
     return (await this.#api.ask<Operator>(spec)).data;
   }
 
-  /** A code with which the operator registers a passkey, once. */
+  /** Creates a code with which the operator can register one passkey. */
   async invite(name: string, { signal }: CallOptions = {}): Promise<OneTimeCode> {
     const spec = { method: 'POST', path: `${addressOf(name)}/enrolment`, retry: 'always', signal } as const;
     return (await this.#api.ask<OneTimeCode>(spec)).data;

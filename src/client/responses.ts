@@ -6,7 +6,7 @@ import type { Tagged } from './api-client.ts';
 import { LeaseholdError } from './errors.ts';
 import type { ErrorBody, Health } from './types.ts';
 
-/** Returned by proxies that cannot reach the server. */
+/** Statuses of proxies that cannot reach the server. */
 const PROXY_STATUSES: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /** Returns the error code of the system or the runtime, or else the message. */
@@ -16,9 +16,9 @@ export function reasonOf(error: unknown): string {
   return cause instanceof Error ? cause.message : 'unknown reason';
 }
 
-/** No response of the server is longer. */
+/** No response of the server exceeds this size. */
 const MAX_BYTES = 256 * 1024 * 1024;
-/** No response with a value of 256 KiB is longer, however JSON escapes it. */
+/** No response with a value of 256 KiB exceeds this size, however JSON escapes it. */
 export const MAX_VALUE_BYTES = 4 * 1024 * 1024;
 /** The largest resource that an error contains has 16 targets with certificates. */
 const MAX_ERROR_BYTES = 2 * 1024 * 1024;
@@ -35,7 +35,7 @@ export async function readJson(response: Response, maxBytes = MAX_BYTES): Promis
     const body: unknown = JSON.parse(text);
     if (typeof body === 'object' && body !== null) return { body, bytes };
   } catch {
-    // Reported below.
+    // The error is reported below.
   }
   throw notLeasehold(response);
 }
@@ -85,7 +85,7 @@ export async function toError(response: Response): Promise<LeaseholdError> {
       current: currentOf(error, headers),
     });
   }
-  // The health endpoint of a server that is not healthy.
+  // A health response of a server that is not healthy.
   if (typeof data?.status === 'string') {
     return new LeaseholdError('UNAVAILABLE', `the server reports the status "${data.status}"`, details);
   }
@@ -98,17 +98,17 @@ function currentOf({ current }: ErrorBody['error'], headers: Headers): Tagged<un
   return current == null ? current : tag === null ? undefined : { data: current, tag };
 }
 
-/** WHY only digits: a delay of less than nothing would end at once, and the call would be repeated without a pause. */
+/** WHY only digits: a negative delay would end at once, and the call would be repeated without a pause. */
 function toSeconds(text: string | null): number | null {
   return text !== null && /^\d+$/.test(text) ? Number(text) || null : null;
 }
 
-/** Cancels a body that is not read; errors do not matter. */
+/** Cancels a body that is not read. Errors are ignored. */
 export function discard({ body }: Response): void {
   body?.cancel().catch(() => undefined);
 }
 
-/** A proxy's page, or another service. */
+/** The error for a proxy's page, or the response of another program. */
 export function notLeasehold({ status }: Pick<Response, 'status'>): LeaseholdError {
   return PROXY_STATUSES.has(status)
     ? new LeaseholdError('UNREACHABLE', `a proxy responded instead of the server (HTTP ${status})`, { status })

@@ -25,8 +25,8 @@ export function mayHaveSucceeded({ code }: LeaseholdError): boolean {
 }
 
 /**
- * Delay after try number `attempt` (from 1): exponential with jitter, added to the server's Retry-After. Null when the
- * error is not transient, or Retry-After exceeds a minute.
+ * Delay after try number `attempt` (from 1): exponential with jitter, added to the server's Retry-After. Null if the
+ * error is not transient, or if Retry-After exceeds a minute.
  */
 export function backoffMs(attempt: number, error: LeaseholdError, random = Math.random()): number | null {
   const retryAfterMs = (error.retryAfterSeconds ?? 0) * 1000;
@@ -35,7 +35,7 @@ export function backoffMs(attempt: number, error: LeaseholdError, random = Math.
   return retryAfterMs + exponential * (0.5 + random / 2);
 }
 
-/** @throws the signal's reason when it is aborted first */
+/** @throws the signal's reason if it is aborted first */
 export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const over = new Promise<void>((resolve) => {
@@ -44,7 +44,7 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   await abortable(over, signal).finally(() => clearTimeout(timer));
 }
 
-/** The promise, or until then the signal's reason. */
+/** Settles like the promise, or rejects with the signal's reason if it is aborted first. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason);

@@ -28,9 +28,9 @@ export class SignIn {
     return this.#api.read<SignInMethods>(`${AUTH}/methods`, {}, options);
   }
 
-  /** Splits the token in use: the response sets half of it as a cookie, and `session_part` is the other. */
+  /** Splits the token in use: the response sets one half as a cookie, and `session_part` is the other half. */
   async openBrowser({ signal }: CallOptions = {}): Promise<BrowserSession> {
-    // WHY the credentials: a browser accepts the cookie only with them.
+    // WHY the credentials: without them a browser rejects the cookie.
     const cookies = { credentials: 'same-origin' } as const;
     const spec = { method: 'POST', path: `${AUTH}/browser`, body: {}, retry: 'never', signal, ...cookies } as const;
     return (await this.#api.ask<BrowserSession>(spec)).data;

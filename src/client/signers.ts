@@ -1,6 +1,6 @@
 /**
  * Signers of an agent's challenges: a key file, a key in memory, or a function of the caller, so that a key can stay in
- * an HSM or in ssh-agent. Uses Web Cryptography only, which Node, Bun, Deno and browsers have.
+ * an HSM or in ssh-agent. They use only Web Cryptography, which Node, Bun, Deno and browsers provide.
  */
 import { LeaseholdError } from './errors.ts';
 import { parsePrivateKey } from './key-formats.ts';

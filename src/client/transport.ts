@@ -14,8 +14,8 @@ export interface AuthProvider {
   /** The bearer token of a request; null for an anonymous one. @throws LeaseholdError */
   token(signal: AbortSignal): Promise<string | null>;
   /**
-   * The part of a browser's session that is not in its cookie; null without a session. A provider that has this
-   * function returns no token: the browser sends the cookie, and only to the origin of the page.
+   * The part of a browser's session that is not in its cookie; null without a session. A provider with this function
+   * returns no token: the browser sends the cookie, and only to the origin of the page.
    */
   sessionPart?(): string | null;
   /** Reports a rejected token. Returns whether `token` may return another one now. */
@@ -29,13 +29,13 @@ export interface RequestSpec {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * Which failed tries are repeated. `never`: the operation is not idempotent. `always`: it is. `idempotency-key`: the
-   * client sends an Idempotency-Key, which makes it so. `if-not-applied`: only when the first try certainly had no
-   * effect, because a second one could undo another caller's change.
+   * Which failed tries are repeated. `never`: the operation is not idempotent. `always`: it is idempotent.
+   * `idempotency-key`: the client sends an Idempotency-Key, which makes it idempotent. `if-not-applied`: only if the
+   * first try certainly had no effect, because a second one could undo another caller's change.
    */
   readonly retry: 'never' | 'always' | 'idempotency-key' | 'if-not-applied';
   readonly signal?: AbortSignal | undefined;
-  /** Whether a browser accepts a cookie from the response; by default only where the caller has a browser session. */
+  /** Whether a browser accepts a cookie from the response; by default only if the caller has a browser session. */
   readonly credentials?: 'same-origin';
   readonly maxBytes?: number;
   /** The time-out of each try; by default the client's. */
@@ -68,8 +68,8 @@ export class Transport {
   }
 
   /**
-   * Resolves to the response. `data` must be a record with fields, or a list of them, of whatever names and types.
-   * @throws LeaseholdError, the signal's reason
+   * Resolves to the response. `data` must be a record with fields, or a list of records. Names and types of fields are
+   * not checked. @throws LeaseholdError, the signal's reason
    */
   async ask<T>(spec: RequestSpec, caller: AuthProvider): Promise<ApiResponse<T>> {
     return this.#withRetries(spec, caller, async (response, sentAt) => {
@@ -118,7 +118,7 @@ export class Transport {
       } catch (error) {
         if (signal.aborted) throw signal.reason;
         if (!(error instanceof LeaseholdError)) throw error;
-        // An earlier try, whose response was lost, may have deleted it.
+        // A previous try, whose response was lost, may have deleted it.
         if (mayBeApplied && onAlreadyGone !== null && error.code === 'NOT_FOUND') return onAlreadyGone();
         if (error.status === 401 && token !== null && !hasNewToken && caller.invalidate(token)) {
           hasNewToken = true;
@@ -126,7 +126,7 @@ export class Transport {
           continue;
         }
         if (error.code === 'APPROVAL_PENDING') {
-          // WHY for every call: nothing was done, and the same request waits for the same approval again.
+          // WHY for every call: a pending call has no effect, and the same request waits for the same approval again.
           const wait = this.#pauseForApproval(++pendingTries, error);
           if (wait === null) throw error;
           attempt = 0; // the server responded
@@ -136,14 +136,14 @@ export class Transport {
         const isRisky = spec.retry === 'never' || (spec.retry === 'if-not-applied' && mayHaveSucceeded(error));
         const wait = isSent && isRisky ? null : backoffMs(attempt, error);
         if (wait === null || attempt > this.#parts.retries) throw error;
-        // `isSent` is false when the login failed.
+        // `isSent` is false if the login failed.
         mayBeApplied ||= isSent && mayHaveSucceeded(error);
         await pause(wait, signal);
       }
     }
   }
 
-  /** Null once the tries are used up. */
+  /** The pause before the next try; null once the tries are used up. */
   #pauseForApproval(tries: number, error: LeaseholdError): number | null {
     const { approvalRetries, onApprovalPending } = this.#parts;
     if (error.approvalId !== null) onApprovalPending?.(error.approvalId);
@@ -213,7 +213,10 @@ function toQuery(query: object): string {
   return given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
 }
 
-/** WHY no fields are checked: ours have the types of the client, and a program that is not Leasehold has neither. */
+/**
+ * WHY no fields are checked: the server's responses have the client's types, and another program's response has neither
+ * form.
+ */
 function isRecordOrList(data: unknown): boolean {
   const isRecord = (one: unknown): boolean =>
     typeof one === 'object' && one !== null && !Array.isArray(one) && Object.keys(one).length > 0;

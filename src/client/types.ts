@@ -1,4 +1,4 @@
-/** The types of the HTTP interface, with values and tokens as `Secret`. */
+/** The types of the HTTP API, with values and tokens as `Secret`. */
 import type * as api from '../api/types.ts';
 import type { Secret } from '../vault/credentials/credential.ts';
 import type { PlacementFields, TargetFields } from '../vault/use/target.ts';
@@ -86,7 +86,7 @@ export type {
 } from '../api/types.ts';
 
 export type StoreRequest = Omit<api.StoreBody, 'value'> & { readonly value: string | Secret };
-/** `service` names a row of the catalogue; given fields override it. */
+/** `service` names a row of the catalogue. Given fields override it. */
 export interface PutTargetsRequest {
   readonly service?: string;
   readonly targets?: readonly TargetFields[];
@@ -98,7 +98,7 @@ export type AgentUseLease = Omit<api.UseLease, 'token' | 'env'> & {
   readonly token: Secret;
   readonly env: Readonly<Record<string, Secret>>;
 };
-/** The caller's own session. `session_id` is null for a browser's. */
+/** The caller's own session. `session_id` is null for a browser's session. */
 export type CallerSession = Omit<api.CurrentSessionResponse, 'session_id'> & { readonly session_id: Secret | null };
 export type AgentSession = Omit<api.SessionResponse, 'session_id'> & { readonly session_id: Secret };
 

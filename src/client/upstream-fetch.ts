@@ -1,6 +1,6 @@
 /**
- * `fetch` with a credential that the caller does not see: takes what `fetch` takes and returns a `Response`, through
- * one call of the server. Redirects are returned and not followed.
+ * `fetch` with a credential that the caller does not see. It accepts the arguments of `fetch` and returns a `Response`,
+ * through one call of the server. Redirects are returned and not followed.
  */
 import { LeaseholdError } from './errors.ts';
 import type { UseRequest, UseResponse } from './types.ts';
@@ -13,7 +13,7 @@ export interface UseFetchInit extends RequestInit {
 
 type Use = (request: UseRequest, options: { readonly signal: AbortSignal }) => Promise<UseResponse>;
 
-/** @throws LeaseholdError for a rejection by the server, TypeError as `fetch` for a request that cannot exist */
+/** @throws LeaseholdError for a rejection by the server; TypeError, like `fetch`, for a request that cannot exist */
 export async function fetchUpstream(
   use: Use,
   path: string,
@@ -62,7 +62,7 @@ function toResponse(reply: UseResponse, method: string, url: string): Response {
     for (const [name, values] of Object.entries(fields)) {
       for (const value of [values].flat()) headers.append(name, value);
     }
-    // As on the base URL.
+    // The same header as on the base URL.
     headers.set('x-leasehold-lease', reply.lease_id);
     const response = new Response(content, { status, headers });
     // WHY: the constructor has no option for it, and some programs read it.
@@ -75,7 +75,7 @@ function toResponse(reply: UseResponse, method: string, url: string): Response {
   }
 }
 
-/** Yields what arrived and then fails, so that no program takes a part for the whole. */
+/** Yields the received bytes and then fails, so that no program uses a part as the whole. */
 function cutBody(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({
     start(controller) {

@@ -1,6 +1,7 @@
 /**
  * Brokered requests: the server makes a request with a value that the caller does not see, and returns the response.
- * Targets say where, and use leases have tokens for base URLs. SOURCE: docs/api.md, "Targets", "Brokered use".
+ * Targets determine the allowed destinations, and use leases have tokens for base URLs. SOURCE: docs/api.md, "Targets",
+ * "Brokered use".
  */
 
 import { pathViolation } from '../core/path.ts';
@@ -28,9 +29,9 @@ import type {
 
 /** Longer than the server waits for the head of an upstream's response. */
 export const USE_TIMEOUT_MS = 660_000;
-/** The body of the upstream's response; the server truncates the rest. */
+/** Limit for the body of the upstream's response; the server truncates the rest. */
 export const MAX_USE_BODY_BYTES = 2 * 1024 * 1024;
-/** No response is longer, however JSON escapes the body. */
+/** No response exceeds this size, however JSON escapes the body. */
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 /** Methods that change nothing at the upstream, so that they can be repeated. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -47,7 +48,7 @@ export async function use(
   return (await api.ask<UseResponse>(spec)).data;
 }
 
-/** The body of a request to the upstream: as text where it is UTF-8. */
+/** The body of a request to the upstream, as text if it is UTF-8. */
 export function encodeBody(bytes: Uint8Array): Pick<UseRequest, 'body' | 'body_encoding'> {
   if (bytes.length === 0) return {};
   try {
@@ -63,15 +64,15 @@ export function decodeBody({ body, body_encoding }: UseResponse): Uint8Array<Arr
   try {
     if (body_encoding === 'base64') return fromBase64(body);
   } catch {
-    // Reported below.
+    // The error is reported below.
   }
   throw new LeaseholdError('INVALID_RESPONSE', 'the response is invalid: body must be utf8 or base64');
 }
 
 /**
  * The URL that replaces the origin of one of the credential's targets, counted from 1; without a number, of the first
- * that a request matches. The server reads the path as it is sent, so nothing in it is encoded.
- * @throws LeaseholdError INVALID_REQUEST, BAD_OPTIONS
+ * target that a request matches. The server reads the path as it is sent, so nothing in it is encoded. @throws
+ * LeaseholdError INVALID_REQUEST, BAD_OPTIONS
  */
 export function toBaseUrl(address: string, path: string, target: number | null): string {
   const rule = path.split('/').some((segment) => /^-\d{0,3}$/.test(segment)) ? SELECTOR_RULE : pathViolation(path);
@@ -96,7 +97,7 @@ export class Targets {
     return this.#api.put<CredentialTargets>(addressOf(path), body, options);
   }
 
-  /** @throws LeaseholdError NOT_FOUND without targets, … */
+  /** @throws LeaseholdError NOT_FOUND if there are no targets, … */
   async read(path: string, options: CallOptions = {}): Promise<CredentialTargets> {
     return this.#api.read<CredentialTargets>(addressOf(path), {}, options);
   }
@@ -105,7 +106,7 @@ export class Targets {
     return this.#api.readTagged<CredentialTargets>(addressOf(path), options);
   }
 
-  /** The credential cannot be used then. Ends its use leases. */
+  /** Deletes the targets, and ends the credential's use leases. The credential can then not be used. */
   async delete(path: string, options: ReplaceOptions = {}): Promise<void> {
     return this.#api.remove(addressOf(path), options, 'name');
   }
@@ -113,7 +114,7 @@ export class Targets {
 
 const addressOf = (path: string): string => `/api/v1/targets/${toSegments(path)}`;
 
-/** Use leases, whose tokens are accepted at base URLs only. */
+/** Calls on use leases, whose tokens are accepted only at base URLs. */
 export class UseLeases {
   readonly #api: ApiClient;
 
@@ -122,9 +123,9 @@ export class UseLeases {
   }
 
   /**
-   * Issues the agent a lease with a token that an SDK sends as its API key to the base URL. Revoke it with
-   * `leases.revoke`. The server keeps no response with a token, so a lost one is not retried.
-   * @throws LeaseholdError ACCESS_DENIED, NOT_FOUND, …
+   * Issues the agent a lease with a token that an SDK sends as its API key to the base URL. `leases.revoke` revokes it.
+   * The server keeps no response with a token, so a lost one is not retried. @throws LeaseholdError ACCESS_DENIED,
+   * NOT_FOUND, …
    */
   async issue(body: UseLeaseRequest, { signal }: CallOptions = {}): Promise<AgentUseLease> {
     const spec = { method: 'POST', path: '/api/v1/leases/use', body, retry: 'if-not-applied', signal } as const;
