@@ -1,4 +1,4 @@
-/** Parses which credentials a program's variables get: `--env NAME=path`, mappings, and .env files with references. */
+/** Parses the credentials of a program's variables: `--env NAME=path`, mappings, and .env files with references. */
 
 import { UsageError } from '../platform/errors.ts';
 import type { Secret } from '../vault/credentials/credential.ts';
@@ -14,10 +14,10 @@ const MAX_NAME_LENGTH = 255;
 export interface ParsedBindings {
   readonly wanted: readonly EnvBinding[];
   readonly templates: readonly Template[];
-  /** The references with `?use` in files. */
+  /** References with `?use` in files. */
   readonly uses: readonly UseBinding[];
   readonly literals: readonly { readonly name: string; readonly value: Secret }[];
-  /** Names that `--env` defines, which nothing overrides. */
+  /** Names that `--env` defines, which no other source overrides. */
   readonly explicit: ReadonlySet<string>;
 }
 
@@ -35,8 +35,8 @@ type Given =
   | { readonly literal: Secret };
 
 /**
- * Later definitions of a name win: files over the mapping, later files over earlier ones, `env` over all. @throws
- * UsageError
+ * Later definitions of a name take precedence: files over the mapping, later files over earlier ones, and `env` over
+ * all. @throws UsageError
  */
 export async function parseBindings({ mapping = [], envFiles, env }: Sources): Promise<ParsedBindings> {
   const given = new Map<string, Given>();
@@ -69,7 +69,7 @@ export async function parseBindings({ mapping = [], envFiles, env }: Sources): P
   };
 }
 
-/** The bindings without the variables that are overridden. A template's references have names such as `NAME[1]`. */
+/** The bindings without the overridden variables. A template's references have names such as `NAME[1]`. */
 export function withoutNames(bindings: ParsedBindings, names: Pick<ReadonlySet<string>, 'has'>): ParsedBindings {
   const isKept = ({ name }: { readonly name: string }): boolean => !names.has(name.replace(/\[\d+\]$/, ''));
   const { wanted, templates, literals } = bindings;

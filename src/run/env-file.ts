@@ -1,6 +1,6 @@
 /**
  * Reads .env files, with the byte positions of each assignment, so that a file can be rewritten without changing the
- * rest. docs/run.md has the grammar. Nothing is expanded. Messages name file and line, never the content.
+ * rest. docs/run.md documents the grammar. Nothing is expanded. Messages contain file and line, never the content.
  */
 
 import { createReadStream } from 'node:fs';
@@ -9,7 +9,7 @@ import { Secret } from '../vault/credentials/credential.ts';
 
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
-/** One character a byte: positions in the text are positions in the file. */
+/** Decodes one character per byte, so that positions in the text are positions in the file. */
 const AS_BYTES = 'latin1';
 
 const BLANK = /[ \t]*(?:#[^\r\n]*)?(?:\r\n|\n|\r|$)/y;
@@ -21,11 +21,11 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', '
 export interface Assignment {
   readonly name: string;
   readonly value: Secret;
-  /** The first one is 1. */
+  /** The line number, from 1. */
   readonly line: number;
   /** Bytes from the start of the file: the value with its quotes; the end is not part of it. */
   readonly valueSpan: readonly [from: number, to: number];
-  /** The same for the whole lines of the assignment, with their end. */
+  /** Bytes from the start of the file: the whole lines of the assignment, with their end. */
   readonly lineSpan: readonly [from: number, to: number];
 }
 
@@ -34,7 +34,7 @@ export async function readEnvFile(file: string): Promise<Assignment[]> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    // WHY streamed: a file may be a pipe, as a shell's <( ), or endless.
+    // WHY streamed: a file may be a pipe, like a shell's <( ), or endless.
     for await (const chunk of createReadStream(file)) {
       chunks.push(chunk);
       size += chunk.length;
@@ -87,12 +87,18 @@ function readAssignment(text: string, at: number, fail: (rule: string) => UsageE
   };
 }
 
-/** A # begins a comment at the start and after a blank; inside a word, such as a password, it is literal. */
+/**
+ * The value without a comment. A # begins a comment at the start and after a blank; inside a word, such as a password,
+ * it is literal.
+ */
 function uncommented(written: string): string {
   return written.replace(/(?:^|[ \t])#.*$/, '').replace(/[ \t]+$/, '');
 }
 
-/** Normalises line ends to \n. */
+/**
+ * The value without its quotes. Line ends become
+ * .
+ */
 function unquoted(written: string): string {
   const inside = written.slice(1, -1).replaceAll(/\r\n?/g, '\n');
   if (!written.startsWith('"')) return inside;

@@ -1,6 +1,6 @@
 /**
- * The environment that a program inherits: the parent's without Leasehold's variables and without values that look like
- * secrets; and the exceptions that keep its requests to base URLs out of proxies.
+ * The environment that a program inherits: the parent's, without Leasehold's own variables and without values that look
+ * like secrets. Also the exceptions that keep the program's requests to base URLs out of proxies.
  */
 import { isThisMachine } from '../client/address.ts';
 import { isHarmlessName, isSecretName } from '../masking/secret-names.ts';
@@ -9,7 +9,7 @@ import { holdsSecret } from '../masking/secret-patterns.ts';
 const OWN = /^LEASEHOLD_/i;
 const ALL = '*';
 
-/** Always passed on: programs need them, and a directory may be named sk-… too. */
+/** Always passed on, because programs need them. The value may look like a secret, such as a directory named sk-…. */
 const NEEDED = new Set([
   'PATH',
   'HOME',
@@ -47,8 +47,8 @@ export interface Inherited {
 }
 
 /**
- * `keep`: names that are always passed on. `*` keeps all except Leasehold's own, which must be named: a program with
- * the vault's token has access to everything.
+ * `keep`: names that are always passed on. `*` keeps all except Leasehold's own, which must be named, because a program
+ * with the vault's token can access everything.
  */
 export function inheritEnvironment(parent: Variables, keep: readonly string[] = []): Inherited {
   const kept = new Set(keep);
@@ -69,13 +69,13 @@ function looksSecret(name: string, value: string): boolean {
   return (isSecretName(name) && !isHarmlessName(name)) || holdsSecret(value);
 }
 
-/** WHY both: programs read one of them, and where both are set they differ in which one counts. */
+/** WHY both: programs read one of them, and if both are set, they differ in which one applies. */
 const PROXY_VARIABLES = ['NO_PROXY', 'no_proxy'] as const;
 
 /**
  * The variables that keep requests to the base URLs out of proxies: over plain HTTP a proxy would read the lease's
- * token and the server's responses. None for `https:` to another machine, where TLS protects the request and a proxy
- * may be the only way.
+ * token and the server's responses. Empty for `https:` to another machine, where TLS protects the request and a proxy
+ * may be the only route.
  */
 export function proxyExceptions(
   environment: Readonly<Record<string, string>>,
@@ -84,7 +84,7 @@ export function proxyExceptions(
   const direct = baseUrls
     .map((url) => new URL(url))
     .filter(({ protocol, hostname }) => protocol === 'http:' || isThisMachine(hostname));
-  // WHY without brackets: with them, Python's httpx fails at the variable.
+  // WHY without brackets: Python's httpx fails if the variable contains them.
   const hosts = new Set(direct.map(({ hostname }) => hostname.replaceAll(/[[\]]/g, '')));
   if (hosts.size === 0) return {};
   const before = PROXY_VARIABLES.map((name) => environment[name]);

@@ -1,6 +1,6 @@
 /**
- * The program to run: a check that it can be executed, made before leases are requested and with the PATH that it will
- * have, and its start with the umask and the ignored signals that this process inherited.
+ * The program to run. Checks that it can be executed, before leases are requested and with the PATH that it will have.
+ * Starts it with the umask and the ignored signals that this process inherited.
  */
 import { spawnSync } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
@@ -17,11 +17,11 @@ export interface Program {
   readonly file: string;
   readonly words: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  /** Null for unmasked output on our streams. */
+  /** Null for unmasked output on this process's own streams. */
   readonly masking: Masking | null;
-  /** Null to inherit ours. */
+  /** Null to inherit the umask of this process. */
   readonly umask: number | null;
-  /** Signals that the program ignores; others have the system's defaults. */
+  /** Signals that the program ignores; others have the system's default handlers. */
   readonly ignored: readonly NodeJS.Signals[];
 }
 
@@ -83,7 +83,7 @@ function readInterpreter(path: string): string | null {
   }
 }
 
-/** Starts a program with its umask, which this process has meanwhile. */
+/** Starts a program under its own umask, which this process uses for that moment. */
 export function withUmask<T>(umask: number | null, start: () => T): T {
   if (umask === null) return start();
   const previous = process.umask(umask);

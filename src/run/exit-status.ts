@@ -3,9 +3,12 @@ import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export type ExitStatus = ({ readonly code: number } | { readonly signal: NodeJS.Signals }) & {
-  /** Whether a signal stopped the writing of remaining output: our output may be blocked indefinitely. */
+  /**
+   * Whether a signal stopped the writing of remaining output, because this process's output may be blocked
+   * indefinitely.
+   */
   readonly wasInterrupted?: boolean;
-  /** A line for the user: why the program did not start, or that its output was lost. */
+  /** A line for the user: why the program did not start, or a notice that its output was lost. */
   readonly remark?: string;
 };
 
@@ -32,14 +35,15 @@ const CORE_DUMP_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set([
   ] as const),
 ]);
 
-/** The exit status when our own output could not be written; `code` is the system's error code. */
+/** The exit status after this process's output could not be written; `code` is the system's error code. */
 export function withWriteError(ending: ExitStatus, code: string): ExitStatus {
   const remark = `standard output cannot be written (${code})`;
   return 'code' in ending && ending.code === 0 ? { ...ending, code: OUTPUT_LOST, remark } : { ...ending, remark };
 }
 
 /**
- * Ends this process by the program's signal; resolves to an exit code without a signal, or if the signal has no effect.
+ * Ends this process with the program's signal. Resolves to an exit code if there is no signal, or if the signal has no
+ * effect.
  */
 export async function exitLike(ending: ExitStatus): Promise<number> {
   if ('code' in ending) {

@@ -6,7 +6,7 @@ import type { Secret } from '../vault/credentials/credential.ts';
 
 const MAX_CONCURRENT = 8;
 const RELEASE_TIMEOUT_MS = 5000;
-/** WHY waited for after an abort: the server may have issued leases whose responses are in flight. */
+/** WHY requests are awaited after an abort: the server may have issued leases whose responses are in flight. */
 const IN_FLIGHT_TIMEOUT_MS = 5000;
 /** Errors that concern a single path; the other paths are still requested, so that all errors are reported. */
 const SINGLE_PATH_ERRORS: ReadonlySet<string> = new Set([
@@ -29,7 +29,7 @@ export interface LeaseClient {
 export interface EnvBinding {
   readonly name: string;
   readonly path: CredentialPath;
-  /** Null for the newest. */
+  /** Null for the newest version. */
   readonly version: number | null;
 }
 
@@ -38,7 +38,7 @@ export interface Refused {
   readonly error: unknown;
 }
 
-/** Thrown when a lease was refused; the leases already acquired have been released. */
+/** Thrown when a lease was denied. The leases that were already acquired have been released. */
 export class LeaseAcquisitionError extends Error {
   /** At least one, in the order of the bindings. */
   readonly refused: readonly Refused[];
@@ -62,8 +62,8 @@ export interface LeaseOptions {
 }
 
 /**
- * Acquires one lease for each version of each path, for any number of variables. After an abort no request is sent;
- * requests in flight have 5 seconds. @throws LeaseAcquisitionError, and the signal's reason
+ * Acquires one lease for each version of each path, for any number of variables. After an abort no further request is
+ * sent, and requests in flight may take 5 seconds. @throws LeaseAcquisitionError, and the signal's reason
  */
 export async function acquireLeases(
   client: LeaseClient,
@@ -87,7 +87,7 @@ interface InFlight {
   readonly signal: AbortSignal;
 }
 
-/** As `acquireLeases`: one lease for each key, all or none. */
+/** Acquires one lease for each key, all or none, like `acquireLeases`. */
 export async function acquireEach<B extends Refused['wanted'], L extends { readonly lease_id: string }>(
   client: Pick<LeaseClient, 'revoke'>,
   bindings: readonly B[],
@@ -135,7 +135,7 @@ export async function acquireEach<B extends Refused['wanted'], L extends { reado
 }
 
 /**
- * Revokes the leases within 5 seconds. Resolves to null, or to a message about those that were not revoked. Never
+ * Revokes the leases within 5 seconds. Resolves to null, or to a message about the leases that were not revoked. Never
  * rejects.
  */
 export async function releaseLeases(
@@ -149,7 +149,7 @@ export async function releaseLeases(
   return `${failures.size} of ${leaseIds.length} leases were not revoked and will expire: ${reason}`;
 }
 
-/** Revokes the leases. Resolves to the errors of those that may still be active, by lease id. Never rejects. */
+/** Revokes the leases. Resolves to the errors of leases that may still be active, by lease id. Never rejects. */
 async function revokeAll(
   client: Pick<LeaseClient, 'revoke'>,
   leaseIds: readonly string[],

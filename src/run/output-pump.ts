@@ -1,4 +1,4 @@
-/** Copies a program's output through a masker to our output, with backpressure and without loss. */
+/** Copies a program's output through a masker to this process's output, with backpressure and without loss. */
 import { type Readable, Transform, type TransformCallback, type Writable } from 'node:stream';
 import type { Masker } from '../masking/masker.ts';
 import type { Masking } from '../masking/masking.ts';
@@ -11,12 +11,11 @@ const TICK_MS = 100;
  * open.
  */
 const QUIET_TICKS = 5;
-/** Limit after the program's end for processes that still write. Ticks in which our reader was slow do not count. */
+/** Limit after the program's end for processes that still write. Ticks in which the reader was slow do not count. */
 const LAST_OUTPUT_MS = 5000;
 /**
- * The program's own output can fill its pipe, and a slow reader gets all of it; output beyond that comes from other
- * processes.
- * SOURCE: pipe(7), /proc/sys/fs/pipe-max-size
+ * The program's own output can fill its pipe, and a slow reader receives all of it. Output beyond that comes from other
+ * processes. SOURCE: pipe(7), /proc/sys/fs/pipe-max-size
  */
 const MAX_PIPE_BYTES = 1024 * 1024;
 /** Time to write the output already read after `stop`. */
@@ -27,19 +26,21 @@ const READER_CLOSED: ReadonlySet<string> = new Set(['EPIPE', 'EIO']);
 
 export interface OutputPump {
   /**
-   * Call after the program's end. Resolves when its output was written, or the time for background processes is over.
+   * To be called after the program's end. Resolves when its output was written, or the time for background processes is
+   * over.
    */
   finish(): Promise<void>;
   stop(): void;
   /**
-   * Code of the error that lost output, such as that of a full disk; null without one. A closed reader does not count.
+   * Code of the error that lost output, such as the error of a full disk; null if there was none. A closed reader does
+   * not count.
    */
   writeError(): string | null;
 }
 
 /**
- * After a write error the program's pipe is closed. Exception: `isStderr` with an error other than a closed reader,
- * such as a full disk; then further output is discarded and the program continues.
+ * Closes the program's pipe after a write error. Exception: with `isStderr` and an error other than a closed reader,
+ * such as a full disk, further output is discarded and the program continues.
  */
 export function pumpOutput(source: Readable, masking: Masking, target: Writable, isStderr: boolean): OutputPump {
   const masked = new MaskingStream(masking);
@@ -52,7 +53,8 @@ export function pumpOutput(source: Readable, masking: Masking, target: Writable,
   let loss: string | null = null;
   target.once('error', ({ code = 'unknown' }: NodeJS.ErrnoException) => {
     if (!READER_CLOSED.has(code)) loss = code;
-    // WHY closed: the program gets SIGPIPE, as it would without us. An error such as a full disk cannot be passed on.
+    // WHY closed: the program receives SIGPIPE, as it would without this process. An error such as a full disk cannot
+    // be passed on.
     if (!isStderr || loss === null) source.destroy();
     else source.unpipe(masked).resume();
   });
@@ -100,7 +102,7 @@ export function passOn(masked: MaskingStream, target: Writable): Promise<void> {
   });
 }
 
-/** Masks its input. Held bytes are released as far as safe when the source is quiet. */
+/** Masks its input. When the source is quiet, held bytes are released as far as that is safe. */
 export class MaskingStream extends Transform {
   readonly #masker: Masker;
   #timer: NodeJS.Timeout | null = null;

@@ -1,4 +1,7 @@
-/** Runs a program on our own streams, or with its output on pipes when it is masked. Its standard input is ours. */
+/**
+ * Runs a program on this process's own streams, or with its output on pipes if it is masked. Its standard input is
+ * inherited.
+ */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
@@ -19,26 +22,26 @@ export interface Streams {
 }
 
 /**
- * A real pipe to a program. WHY: Node's `pipe` is a socket pair, which programs cannot open as /dev/stdout and which
+ * A real pipe to a program. WHY: Node's `pipe` is a socket pair, which programs cannot open as /dev/stdout, and which
  * reports a connection reset instead of SIGPIPE. The file is deleted once both ends are open.
  */
 interface Fifo {
-  /** Passed to the program; call `closeWriteEnd` after its start. */
+  /** The end that is passed to the program. Call `closeWriteEnd` after it has started. */
   readonly writeEnd: number;
   readonly readEnd: Readable;
-  /** Closes our copy of the write end, so that the reader ends when the program closes its copy. */
+  /** Closes this process's copy of the write end, so that the reader ends when the program closes its copy. */
   closeWriteEnd(): void;
 }
 
-/** One pipe for each output; the same one if both of ours lead to the same file, which keeps their order. */
+/** One pipe for each output. If both outputs lead to the same file, both use the same pipe, which keeps their order. */
 interface Pipes {
   readonly stdout: Fifo;
   readonly stderr: Fifo;
 }
 
 /**
- * Resolves when the program has ended and its output was written; `atExit` is called between the two, and a signal
- * after that stops the writing. @throws UsageError when the environment is too large for the system
+ * Resolves when the program has ended and its output was written. `atExit` is called between the two, and a signal
+ * after that stops the writing. @throws UsageError if the environment is too large for the system
  */
 export async function runOnPipes(
   program: Program,
@@ -47,7 +50,7 @@ export async function runOnPipes(
   atExit: () => void,
 ): Promise<ExitStatus> {
   const { masking } = program;
-  // ORDER: nothing is awaited between the caller's check for a signal and the start.
+  // ORDER: nothing is awaited between the caller's check for a signal and the program's start.
   const pipes = masking === null ? null : makePipes(streams);
   const started = withUmask(program.umask, () => start(program, pipes));
   if ('remark' in started) return started;
@@ -64,7 +67,7 @@ export async function runOnPipes(
     child.once('error', (error) => resolve(notStarted(program, error)));
     child.once('exit', (code, signal) => resolve(signal === null ? { code: code ?? 0 } : { signal }));
   });
-  // Processes that still write outlived the program and get no signals from us.
+  // Processes that still write have outlived the program, and receive no signals from this process.
   let wasInterrupted = false;
   signals.sendTo(() => {
     wasInterrupted = true;

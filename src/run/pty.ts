@@ -1,7 +1,7 @@
 /**
- * Runs a program on a pseudo-terminal between it and our terminal: colours, keys, window size and full-screen programs
- * work as without us, and the output can be masked. The package that makes pseudo-terminals is optional and loaded on
- * demand.
+ * Runs a program on a pseudo-terminal between it and the user's terminal. Colours, keys, window size and full-screen
+ * programs work as on the user's terminal, and the output can be masked. The package that makes pseudo-terminals is
+ * optional and loaded on demand.
  */
 import { spawnSync } from 'node:child_process';
 import type { ReadStream, WriteStream } from 'node:tty';
@@ -30,7 +30,7 @@ export async function loadPtyMaker(): Promise<PtyMaker | null> {
 
 /**
  * Resolves when the program has ended and its output has been written; `atExit` is called between the two. Restores the
- * mode of our terminal.
+ * mode of the user's terminal.
  */
 export async function runOnPty(
   maker: PtyMaker,
@@ -42,7 +42,7 @@ export async function runOnPty(
   const isRaw = stdin.isRaw;
   const makeRaw = (): void => {
     stdin.setRawMode(true);
-    // WHY: Node's raw mode still adds CR to each LF, which the program's own terminal has already done if configured.
+    // WHY: Node's raw mode still adds CR to each LF, which the program's own terminal already does if so configured.
     spawnSync('stty', ['-opost'], { stdio: ['inherit', 'ignore', 'ignore'] });
   };
   const masked = new MaskingStream(program.masking);
@@ -61,7 +61,7 @@ export async function runOnPty(
         // The program has ended, and its terminal was closed.
       }
     };
-    // A shell that continues us after a stop has changed the mode of our terminal.
+    // A shell that continues this process after a stop has changed the mode of the terminal.
     const onContinue = (): void => {
       stdin.setRawMode(false);
       makeRaw();
@@ -92,8 +92,8 @@ export async function runOnPty(
 /**
  * Passes a pseudo-terminal's output to the masker. WHY not directly: the package closes the terminal 200 ms after the
  * program's end, and a write to a slow terminal blocks this process for longer. So nothing is written between the
- * program's end and the close, and all output is read by then. ORDER: written in the check phase, after which Node
- * renews its clock before it runs timers.
+ * program's end and the close, and by then all output has been read. ORDER: written in the check phase, after which
+ * Node renews its clock before it runs timers.
  */
 export class PtyOutput {
   readonly #pty: IPty;
@@ -104,7 +104,7 @@ export class PtyOutput {
   constructor(pty: IPty, masked: MaskingStream) {
     this.#pty = pty;
     this.#masked = masked;
-    // The package's types know text only; without an encoding it delivers bytes.
+    // The package's types contain only text. Without an encoding it delivers bytes.
     pty.onData((chunk) => this.#add(chunk as unknown as Uint8Array));
     masked.on('drain', () => pty.resume());
   }

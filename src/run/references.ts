@@ -7,13 +7,13 @@ import { type CredentialPath, pathViolation } from '../core/path.ts';
 import { UsageError } from '../platform/errors.ts';
 
 const SCHEME = 'leasehold://';
-/** Includes misspelt references. */
+/** Matches misspelt references too. */
 const LOOKS_LIKE_ONE = /^\s*leasehold:/i;
 const MAX_VERSION = Number.MAX_SAFE_INTEGER;
 
 export interface Reference {
   readonly path: CredentialPath;
-  /** Null for the newest. */
+  /** Null for the newest version. */
   readonly version: number | null;
 }
 
@@ -22,7 +22,7 @@ export function isReference(text: string): boolean {
   return LOOKS_LIKE_ONE.test(text);
 }
 
-/** `where` begins the error message. @throws UsageError */
+/** `where` is the beginning of the error message. @throws UsageError */
 export function parseReference(text: string, where: string): Reference {
   if (!text.startsWith(SCHEME)) throw new UsageError(`${where}: a reference is written ${SCHEME}path, in lower case`);
   return parseSource(text, where);
@@ -48,7 +48,7 @@ export function parseUseReference(text: string, where: string): CredentialPath |
   return text.endsWith(USE) ? parseReference(text.slice(0, -USE.length), where).path : null;
 }
 
-/** The reference in a .env file, to the newest version. */
+/** Writes the reference to the newest version, for a .env file. */
 export function writeReference(path: string, isUsed: boolean): string {
   return `${SCHEME}${path}${isUsed ? USE : ''}`;
 }

@@ -1,5 +1,5 @@
 /**
- * Runs a program with leased values. All leases are acquired before the program starts; at the end files are removed
+ * Runs a program with leased values. All leases are acquired before the program starts. At the end, files are removed
  * and leases revoked in every case. Signals are handled from the first request to the last.
  */
 
@@ -20,7 +20,7 @@ import type { UseBinding } from './use-bindings.ts';
 import { acquireUses, keepRenewed, type UseLeaseClient, useVariables } from './use-leases.ts';
 import { makePrivateFiles, type PrivateFiles } from './value-files.ts';
 
-/** Including the name, `=` and the NUL at the end. SOURCE: execve(2), MAX_ARG_STRLEN. */
+/** The limit includes the name, `=` and the NUL at the end. SOURCE: execve(2), MAX_ARG_STRLEN. */
 const MAX_VARIABLE_BYTES = 128 * 1024;
 const NO_PTY =
   'without the optional package @lydell/node-pty the program gets pipes and no terminal; with --no-masking it gets this one';
@@ -30,19 +30,19 @@ export interface RunRequest extends ParsedBindings {
   readonly command: readonly [file: string, ...words: string[]];
   /** Names of the parent's variables that are always passed on. */
   readonly keep: readonly string[];
-  /** Whether variables contain paths of files with the values instead of the values. */
+  /** Whether variables contain paths of files with the values, instead of the values. */
   readonly hasFiles: boolean;
   readonly isMasked: boolean;
-  /** Null for the longest lease that the policies allow; then use leases are renewed while the program runs. */
+  /** Null for the longest lease that the policies allow. Use leases are then renewed while the program runs. */
   readonly ttlSeconds: number | null;
 }
 
 export interface HostEnvironment {
   readonly streams: Streams;
   readonly environment: Variables;
-  /** The program's umask; null to inherit ours. */
+  /** The program's umask; null to inherit the umask of this process. */
   readonly umask: number | null;
-  /** Signals that were ignored when this process started, as by `nohup`. */
+  /** Signals that were ignored when this process started, as with `nohup`. */
   readonly ignored: readonly NodeJS.Signals[];
   say(line: string): void;
 }
@@ -83,7 +83,7 @@ export async function run(request: RunRequest, client: UseLeaseClient, host: Hos
   };
   try {
     const options = { ttlSeconds: request.ttlSeconds, signal: interruption.signal };
-    // ORDER: uses first, because the variables that they override need no lease, and no value.
+    // ORDER: uses first, because the variables that they override need neither a lease nor a value.
     const uses = await acquireUses(client, request.uses, options);
     const held = [...uses].map(([path, { lease_id: leaseId }]) => ({ path, leaseId }));
     leaseIds.push(...held.map(({ leaseId }) => leaseId));
@@ -105,7 +105,7 @@ export async function run(request: RunRequest, client: UseLeaseClient, host: Hos
     const { umask, ignored } = host;
     const program = { file, words, environment, masking, umask, ignored };
     const begin = await selectRunner(program, host, signals);
-    // ORDER: nothing is awaited between this check and the start, so that no signal is lost.
+    // ORDER: nothing is awaited between this check and the program's start, so that no signal is lost.
     if (interruptedBy !== null) return { signal: interruptedBy };
     const ending = await begin(atExit);
     if (ending.remark !== undefined) host.say(ending.remark);
@@ -145,7 +145,10 @@ function mask(values: Iterable<readonly [name: string, value: Secret]>, { say }:
   return masking.isNeeded ? masking : null;
 }
 
-/** A pseudo-terminal when output is masked and our three streams are terminals; otherwise pipes, or our own streams. */
+/**
+ * Selects a pseudo-terminal if output is masked and all three streams are terminals; otherwise pipes, or the streams
+ * themselves.
+ */
 async function selectRunner(
   program: Program,
   { streams, say }: HostEnvironment,

@@ -22,7 +22,7 @@ export class Signals {
     for (const signal of FORWARDED) process.on(signal, this.#listener);
   }
 
-  /** Forwards to a program in our process group, which receives the terminal's signals directly. */
+  /** Forwards signals to a program in the same process group, which receives the terminal's signals directly. */
   forwardToSameGroup(send: Receiver): void {
     this.sendTo((signal) => {
       if (!(FROM_TERMINALS.has(signal) && isInForeground())) send(signal);
@@ -38,11 +38,11 @@ export class Signals {
   }
 }
 
-/** Whether our process group is in the terminal's foreground; false without a terminal. */
+/** Whether this process group is in the terminal's foreground; false without a terminal. */
 export function isInForeground(): boolean {
   try {
-    // SOURCE: proc_pid_stat(5). Behind the name in brackets: state, parent, group, session, terminal, the terminal's
-    // foreground group.
+    // SOURCE: proc_pid_stat(5). The fields after the name in brackets are state, parent, group, session, terminal, and
+    // the terminal's foreground group.
     const stat = readFileSync('/proc/self/stat', 'latin1');
     const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return group === foreground;

@@ -8,7 +8,7 @@ import { Secret } from '../vault/credentials/credential.ts';
 import type { EnvBinding } from './leases.ts';
 import { parseReference } from './references.ts';
 
-/** Bounded, so that a long text costs no more than its length. */
+/** Bounded, so that the cost of a long text is linear in its length. */
 const BRACES = /\{\{\s{0,16}(leasehold:[^{}|\s]{0,1024})\s{0,16}(?:\|\s{0,16}([^{}\s]{0,32})\s{0,16})?\}\}/gi;
 const SCHEME = 'leasehold://';
 
@@ -21,7 +21,7 @@ export interface Template {
 
 export interface ParsedTemplate {
   readonly template: Template;
-  /** Their names are `NAME[1]` and so on, which are not valid names of variables. */
+  /** References named `NAME[1]` and so on, which are not valid names of variables. */
   readonly wanted: readonly EnvBinding[];
 }
 
@@ -70,7 +70,7 @@ export function fillTemplates(
   return filled;
 }
 
-/** Encodes for any part of a URL. SOURCE: RFC 3986, section 2.3: all but the unreserved characters */
+/** Encodes for any part of a URL. SOURCE: RFC 3986, section 2.3: all except the unreserved characters */
 function encodeForUrl(text: string): string {
   const toPercent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
   return encodeURIComponent(text).replaceAll(/[!'()*]/g, toPercent);

@@ -1,6 +1,6 @@
 /**
- * Parses which credentials a program may use without seeing them: `PATH` sets the variables of its service's SDKs,
- * `NAME=PATH` sets `NAME_BASE_URL` and `NAME_API_KEY`. A .env file names the variable of the key instead.
+ * Parses the credentials that a program may use without seeing them. `PATH` sets the variables of its service's SDKs,
+ * and `NAME=PATH` sets `NAME_BASE_URL` and `NAME_API_KEY`. A .env file names the variable of the key instead.
  */
 import type { CredentialPath } from '../core/path.ts';
 import { isLoaderVariable } from '../masking/secret-names.ts';
@@ -8,20 +8,20 @@ import { UsageError } from '../platform/errors.ts';
 import { parseSource } from './references.ts';
 
 export interface UseBinding {
-  /** What errors name: the flag, or the place in a settings file. */
+  /** The name in errors: the flag, or the place in a settings file. */
   readonly name: string;
   readonly path: CredentialPath;
-  /** What the names of the variables begin with; null for those of the service's SDKs. */
+  /** The prefix of the variables' names; null for the names that the service's SDKs use. */
   readonly prefix: string | null;
-  /** The variable of a .env file that gets the token; null for a flag or a setting. */
+  /** The variable of a .env file that receives the token; null for a flag or a setting. */
   readonly variable: string | null;
 }
 
-/** A path may contain `=` too; then it is written with `leasehold://`. */
+/** A path may contain `=`. Then it must be written with `leasehold://`. */
 const WITH_PREFIX = /^([^=/]*)=(.*)$/s;
 const PREFIX = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
-/** `where` begins the error message. @throws UsageError */
+/** `where` is the beginning of the error message. @throws UsageError */
 export function parseUses(texts: readonly string[], where: string): UseBinding[] {
   return texts.map((text) => {
     const [, prefix = null, source = text] = WITH_PREFIX.exec(text) ?? [];

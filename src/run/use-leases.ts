@@ -1,7 +1,7 @@
 /**
- * The use leases of a program: it gets base URLs of the vault and, in place of keys, the tokens of leases. A token
- * works only through the vault, and the values of the credentials never come here. A program that got a token needs its
- * lease, so leases are renewed while it runs, and the server decides each renewal again.
+ * The use leases of a program. It receives base URLs of the vault and, instead of keys, the tokens of leases. A token
+ * works only through the vault, and the values of the credentials never reach this process. The program needs the lease
+ * of its token, so leases are renewed while it runs, and the server decides each renewal again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseholdError } from '../client/errors.ts';
@@ -27,13 +27,13 @@ export interface UseLeaseClient extends LeaseClient {
     path: string,
     options: { readonly ttlSeconds?: number; readonly signal: AbortSignal },
   ): Promise<IssuedUseLease>;
-  /** The base URL under the address that the command uses; a server behind a proxy may know another one. */
+  /** The base URL under the address that the command uses. A server behind a proxy may know another address. */
   baseUrl(path: string): string;
   read(leaseId: string, options: { readonly signal: AbortSignal }): Promise<LeaseTimes>;
   renew(leaseId: string, options: { readonly signal: AbortSignal }): Promise<LeaseTimes>;
 }
 
-/** Times of the server's clock. */
+/** Times on the server's clock. */
 interface LeaseTimes {
   readonly issued_at: string;
   readonly expires_at: string;
@@ -41,7 +41,7 @@ interface LeaseTimes {
 
 export type AcquiredUses = ReadonlyMap<CredentialPath, IssuedUseLease>;
 
-/** All or none. @throws LeaseAcquisitionError, and the signal's reason */
+/** Acquires all leases or none. @throws LeaseAcquisitionError, and the signal's reason */
 export async function acquireUses(
   client: UseLeaseClient,
   bindings: readonly UseBinding[],
@@ -59,8 +59,8 @@ export async function acquireUses(
 }
 
 /**
- * The variables of a program; later uses override those of earlier ones. `token` of each is the lease's.
- * @throws UsageError for a service whose SDKs cannot be configured by variables
+ * The variables of a program. Later uses override those of earlier ones. `token` is the token of each lease. @throws
+ * UsageError for a service whose SDKs cannot be configured by variables
  */
 export function useVariables(
   bindings: readonly UseBinding[],
@@ -111,7 +111,7 @@ function variablesOf({ name: where, path, prefix, variable }: UseBinding, lease:
   );
 }
 
-/** WHY bounded below: leases of a second must not fill the log. Above: of what a timer can wait for. */
+/** WHY a minimum: leases of one second must not fill the audit log. WHY a maximum: a timer cannot wait longer. */
 const MIN_INTERVAL_MS = 250;
 const MAX_INTERVAL_MS = 12 * 3600 * 1000;
 const READ_RETRY_MS = 1000;
@@ -122,7 +122,7 @@ interface Held {
   readonly path: string;
 }
 
-/** Renews the leases until the signal is aborted, and says which could not be renewed. Never rejects. */
+/** Renews the leases until the signal is aborted, and reports leases that could not be renewed. Never rejects. */
 export async function keepRenewed(
   client: Pick<UseLeaseClient, 'read' | 'renew'>,
   held: readonly Held[],
@@ -149,7 +149,7 @@ async function renewOne(
 ): Promise<never> {
   const startedAt = performance.now();
   let { issued_at, expires_at } = await readTimes(client, leaseId, signal);
-  // This machine's clock may differ from the server's, so only the time that has passed is measured here.
+  // This machine's clock may differ from the server's, so only the elapsed time is measured here.
   const remaining = (): number => Date.parse(expires_at) - Date.parse(issued_at) - (performance.now() - startedAt);
   for (;;) {
     const half = remaining() / 2;
@@ -164,7 +164,7 @@ async function renewOne(
   }
 }
 
-/** Tries for a minute. */
+/** Reads the times of the lease; retries for a minute. */
 async function readTimes(client: Pick<UseLeaseClient, 'read'>, leaseId: string, signal: AbortSignal) {
   for (let tries = 1; ; tries++) {
     try {

@@ -18,7 +18,7 @@ export interface PrivateFiles {
   readonly directory: string;
   /** Writes the value to a new file of this name, byte for byte, and returns its path. */
   write(name: string, value: Secret): string;
-  /** Removes the directory; also called when this process exits. Idempotent. */
+  /** Removes the directory. Also called when this process exits. Idempotent. */
   remove(): void;
 }
 
@@ -47,7 +47,8 @@ export function makePrivateFiles(runtimeDir = process.env['XDG_RUNTIME_DIR']): P
 }
 
 /**
- * Creates the directory in the first safe and writable one of XDG_RUNTIME_DIR, /dev/shm and the temporary directory.
+ * Creates the directory in the first of XDG_RUNTIME_DIR, /dev/shm and the temporary directory that is safe and
+ * writable.
  */
 function makeDirectory(runtimeDir: string | undefined): string {
   const own = runtimeDir?.startsWith('/') && isPrivateDir(runtimeDir) ? [runtimeDir] : [];
@@ -55,7 +56,7 @@ function makeDirectory(runtimeDir: string | undefined): string {
     try {
       return mkdtempSync(join(place, PREFIX));
     } catch {
-      // Full or read-only: try the next one.
+      // The directory is full or read-only, so the next one is tried.
     }
   }
   throw new UsageError('no directory is both safe and writable', 'Point TMPDIR at a directory of your own.');
