@@ -37,7 +37,7 @@ export function explainAccess(client: Leasehold, acting: ActingAgent): Tool<type
       );
       return {
         is_allowed: allowed,
-        // The names of policies and patterns were written by others.
+        // Other principals wrote the names of policies and patterns.
         reason: quote(reason, 600),
         lease_seconds: lease_ttl,
         for_the_operator: allowed

@@ -1,6 +1,7 @@
 /**
- * What a model and its user get when a call waits for an approval, or ends without one. A client that can open links
- * for its user is asked to; to others the result names the link. Only an operator who has signed in can answer there.
+ * The result for a model and its user when a call waits for an approval, or ends without one. A client that can open
+ * links is asked to open the approval's page for its user; for other clients the result contains the link. Only an
+ * operator who has signed in can answer there.
  */
 import {
   type CallToolResult,
@@ -14,7 +15,7 @@ import {
 import type { LeaseholdError } from '../client/errors.ts';
 import { UUID } from '../core/names.ts';
 
-/** The outcomes by the code of the error. An approval that was given needs none: the call has its result. */
+/** The outcomes by the code of the error. A given approval needs none, because the call returns its result. */
 const OUTCOMES: ReadonlyMap<string, { readonly outcome: string; readonly is_refusal: boolean }> = new Map([
   ['APPROVAL_PENDING', { outcome: 'pending', is_refusal: false }],
   ['APPROVAL_DENIED', { outcome: 'denied', is_refusal: true }],
@@ -34,7 +35,7 @@ const REQUEST =
 
 export class ApprovalResults {
   readonly #serverUrl: string | null;
-  /** The approvals that a user was asked to open: asking again would only annoy. */
+  /** The approvals that the user was already asked to open, so that none is offered twice. */
   readonly #asked = new Set<string>();
 
   /** `serverUrl` is null if browsers cannot reach it. */

@@ -1,4 +1,4 @@
-/** `list_credentials`: the credentials that the agent may list, and how each can be used, without values. */
+/** `list_credentials`: the credentials that the agent may list, and the ways to use each, without values. */
 import { type Static, Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
@@ -8,7 +8,7 @@ import type { ActingAgent } from './agent.ts';
 import { ONLY_READS, strict, type Tool } from './tool.ts';
 import { quote } from './untrusted.ts';
 
-/** Credentials read to find a prefix, for which the vault has no filter. */
+/** Credentials that are read to find a prefix, because the vault has no filter for prefixes. */
 const MAX_SCANNED = 20_000;
 const MAX_PAGE_ROWS = 50;
 const DEFAULT_PAGE_ROWS = 20;
@@ -76,7 +76,7 @@ interface Found {
   readonly isTruncated: boolean;
 }
 
-/** `serverUrl` is null where programs cannot reach the server over HTTP: then there are no base URLs. */
+/** `serverUrl` is null if programs cannot reach the server over HTTP. There are then no base URLs. */
 export function listCredentials(
   client: Leasehold,
   acting: ActingAgent,
@@ -127,7 +127,7 @@ export function listCredentials(
   };
 }
 
-/** Null for a credential without targets, and for one that was deleted after it was listed. */
+/** The targets; null for a credential without any, and for one that was deleted after it was listed. */
 async function readTargets(client: Leasehold, path: string, signal: AbortSignal): Promise<CredentialTargets | null> {
   try {
     return await client.targets.read(path, { signal });
@@ -141,7 +141,7 @@ function describePlacement({ kind, name }: CredentialTargets['placement']): stri
   return name === undefined ? kind : `${kind} ${name}`;
 }
 
-/** Null for a path that cannot stand in a base URL. */
+/** The base URL; null for a path that a base URL cannot contain. */
 function toBaseUrl(client: Leasehold, path: string, target: number): string | null {
   try {
     return client.baseURL(path, target);

@@ -1,4 +1,7 @@
-/** `http_request`: a request that the vault makes with a credential. Neither the MCP server nor the model sees it. */
+/**
+ * `http_request`: a request that the vault makes with a credential. Neither the MCP server nor the model sees the
+ * credential.
+ */
 
 import { Type } from 'typebox';
 import { Purpose } from '../api/fields.ts';
@@ -111,7 +114,7 @@ interface Use {
 const UNKNOWN_OUTCOME =
   'The request may have reached the upstream: before you repeat one that changes something, check whether it took effect.';
 
-/** Keyed by the class of the failure. SOURCE: docs/api.md, "Brokered use". */
+/** Advice by the class of the failure. SOURCE: docs/api.md, "Brokered use". */
 const FAILURE_ADVICE: ReadonlyMap<string, string> = new Map([
   ['value', 'Nothing was sent: the value must be 4 bytes to 4 KiB, and visible ASCII where it is placed in a header.'],
   ['dns', 'The host of the URL has no address: check its name.'],
@@ -125,7 +128,7 @@ const FAILURE_ADVICE: ReadonlyMap<string, string> = new Map([
   ['broker', `The vault could not complete the request. ${UNKNOWN_OUTCOME}`],
 ]);
 
-/** Returns other errors unchanged. Never rejects. */
+/** Explains an error of a brokered request; returns other errors unchanged. Never rejects. */
 async function explainUseError(error: unknown, use: Use): Promise<unknown> {
   if (!(error instanceof LeaseholdError)) return error;
   const advice = await adviceFor(error, use);
@@ -139,7 +142,7 @@ async function adviceFor(error: LeaseholdError, use: Use): Promise<string | null
     case 'NOT_FOUND':
       return 'list_credentials shows the paths that this agent may list.';
     case 'UPSTREAM_FAILED':
-      // WHY the message: an error has a code and no further field.
+      // WHY the message: an error has a code and no other field.
       return FAILURE_ADVICE.get(/: (\w+)\.$/.exec(error.message)?.[1] ?? '') ?? UNKNOWN_OUTCOME;
     case 'UNREACHABLE':
     case 'TIMED_OUT':
@@ -150,7 +153,10 @@ async function adviceFor(error: LeaseholdError, use: Use): Promise<string | null
   }
 }
 
-/** The vault's message names the part that no target has. Whether a policy denies the use is asked: not recorded. */
+/**
+ * Explains a denial. The vault's message names the part that no target allows. A simulation, which is not recorded,
+ * tells whether a policy denies the request.
+ */
 async function explainDenial({ client, agent, path, signal }: Use): Promise<string> {
   const operator = `To the operator: leasehold policy explain ${agent} use ${path}`;
   try {

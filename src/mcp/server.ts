@@ -1,6 +1,6 @@
 /**
- * The server that acts as one agent: its tools, the limit on concurrent calls, and the end of calls when it stops. The
- * caller is treated as hostile, because a model may follow instructions that it reads.
+ * The server that acts as one agent: its tools, the limit on concurrent calls, and the abort of calls at shutdown.
+ * Clients are treated as hostile, because a model may follow instructions that it reads.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/server';
@@ -18,12 +18,12 @@ export interface McpParts {
   /** URL of the server for browsers and programs; null if they cannot reach it. */
   readonly serverUrl: string | null;
   readonly version: string;
-  /** Writes a line for the operator, which never contains a value. */
+  /** Writes a line for the operator. A line never contains a value. */
   readonly log: (line: string) => void;
 }
 
 export interface Mcp {
-  /** The agent that it acts as; null until the vault was reached. */
+  /** The agent that it acts as; null until the vault has been reached. */
   readonly agent: string | null;
   createServer(): McpServer;
   /** Aborts the calls in progress, and resolves when they have ended, within seconds. */

@@ -3,7 +3,7 @@ import { pipeline, type Readable, Transform, type Writable } from 'node:stream';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Mcp } from './server.ts';
 
-/** Many times the longest call. */
+/** Far above the length of any valid call. */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
 const MAX_SUBSCRIPTIONS = 4;
 /** SOURCE: JSON-RPC 2.0, 5.1 */
@@ -32,7 +32,7 @@ export async function serveOverStdio(
     }
   }
   const handle = serveStdio(() => mcp.createServer(), {
-    // Includes the line feed.
+    // The limit includes the line feed.
     transport: new Pipe(lines, stdout, { maxBufferSize: MAX_MESSAGE_BYTES + 1 }),
     maxSubscriptions: MAX_SUBSCRIPTIONS,
     // WHY the name only: the message of a parser's error may quote its input.

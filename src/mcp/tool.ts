@@ -1,7 +1,7 @@
 /**
  * Tools and their calls. A call returns data, checked against the tool's schema, or a tool error with a code and a
- * sentence. Any exception other than a ToolError or a LeaseholdError is a bug: its kind is logged, and the model gets
- * no details.
+ * sentence. Any exception other than a ToolError or a LeaseholdError is a bug: its kind is logged, and the model
+ * receives no details.
  */
 
 import {
@@ -27,7 +27,7 @@ export class ToolError extends Error {
   }
 }
 
-/** An error of the vault with what would help, as whole sentences. */
+/** An error of the vault with advice, as whole sentences. */
 export class ErrorWithAdvice extends LeaseholdError {
   readonly advice: string;
 
@@ -96,7 +96,7 @@ export function offer<Input extends TObject, Output extends TObject>(
   log: (line: string) => void,
 ): RegisteredTool {
   const { name, title, description, annotations } = tool;
-  // Once for all connections, because schemas are compiled.
+  // Built once for all connections, because schemas are compiled.
   const config = {
     title,
     description,

@@ -1,7 +1,7 @@
 /**
- * Makes text that others wrote visible to a model, because it may contain instructions. Descriptions are quoted and
+ * Makes text from other sources visible to a model, because it may contain instructions. Descriptions are quoted and
  * shortened. In an upstream's response, characters that are invisible or move a cursor are escaped, and headers and
- * body are truncated to what a model can read.
+ * body are truncated to a size that a model can read.
  */
 import type { UseResponse } from '../client/types.ts';
 
@@ -11,7 +11,10 @@ import type { UseResponse } from '../client/types.ts';
  */
 const UNSAFE_CHARACTERS = /[\p{C}\p{Zl}\p{Zp}"\\<>`]/gu;
 
-/** The same without tabs and line ends, and without the joiners that scripts and emoji need. */
+/**
+ * The invisible characters of that set, without tabs and line ends, and without the joiners that scripts and emoji
+ * need.
+ */
 const INVISIBLE_CHARACTERS = /[\p{Zl}\p{Zp}]|(?![\t\n\r\u200c\u200d])\p{C}/gu;
 
 const escaped = (character: string): string => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
@@ -51,7 +54,7 @@ export function showResponse(response: UseResponse, maxBodyBytes: number): Shown
   };
 }
 
-/** Null if the bytes are not text. A character that the end divides is omitted. */
+/** The text; null if the bytes are not text. A character that is incomplete at the end is omitted. */
 function toText(bytes: Uint8Array, isTruncated: boolean): string | null {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isTruncated });
