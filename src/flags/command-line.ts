@@ -1,6 +1,6 @@
 /**
  * Parses the words of a program with commander. Errors never repeat an argument or the value of a flag, because it may
- * be a secret; commander's own messages do.
+ * be a secret. Commander's own messages would repeat it.
  */
 import { Command as Commander, CommanderError, Option } from 'commander';
 import { nearest } from '../core/operator-text.ts';
@@ -16,7 +16,7 @@ export interface Called {
   readonly line: string;
   readonly flags: Flags;
   readonly arguments?: readonly { readonly name: string; readonly help: string }[];
-  /** Whether an unexpected argument may be a secret, and how the caller gives it instead. */
+  /** Set if an unexpected argument may be a secret. The error states the safe way to give it. */
   readonly valueError?: (before?: string) => UsageError;
 }
 
@@ -49,7 +49,7 @@ export function addFlag(
   return option;
 }
 
-/** Returns whether the words were parsed, and false where help or the version was printed. @throws UsageError */
+/** Returns true if the words were parsed, and false if help or the version was printed. @throws UsageError */
 export function parseWords(commander: Commander, words: readonly string[]): boolean {
   try {
     commander.parse(words, { from: 'user' });
@@ -66,7 +66,7 @@ export function readFlags<F extends Flags>(flags: F, given: GivenFlags, environm
     const texts = given.get(name) ?? readVariable(name, flag, environment);
     return [name, flag.read(texts, `--${name}`)];
   });
-  // The entries are those of `flags`, each with what its own `read` returns.
+  // The entries are those of `flags`, each with the result of its own `read`.
   return Object.fromEntries(values) as FlagValues<F>;
 }
 
@@ -89,7 +89,7 @@ function helpOf({ help, isRepeatable }: Flag): string {
   return isRepeatable === true ? `${help}; repeatable` : help;
 }
 
-/** Replaces commander's error, which contains what was given. `called` is null before the name of a subcommand. */
+/** Replaces commander's error, which contains the given text. `called` is null before the name of a subcommand. */
 export function toUsageError(called: Called | null, { code, message }: CommanderError): UsageError {
   const [, quoted = ''] = /'([^']*)'/.exec(message) ?? [];
   const [flag = ''] = /--?[a-z][\w-]*/i.exec(quoted) ?? [];
@@ -107,7 +107,7 @@ export function toUsageError(called: Called | null, { code, message }: Commander
   }
 }
 
-/** Flags by which other programs take a value, although they resemble flags of ours. */
+/** Flags with which other programs accept a value, although they resemble flags of this program. */
 const FOREIGN_VALUE_FLAGS: ReadonlySet<string> = new Set(['--file', '--text']);
 
 function unknownFlag(called: Called | null, flag: string): UsageError {
@@ -119,7 +119,7 @@ function unknownFlag(called: Called | null, flag: string): UsageError {
     name,
     known.map(([each]) => each),
   );
-  // Either --value, as in other programs, or a value that starts with -.
+  // The user gave --value, as in other programs, or a value that starts with -.
   if (called?.valueError !== undefined && (near === null || FOREIGN_VALUE_FLAGS.has(flag)))
     return called.valueError('unknown flag; ');
   // A name with other characters is not repeated, because it may be a value.
@@ -135,8 +135,8 @@ function tooManyArguments(called: Called | null, message: string): UsageError {
 }
 
 /**
- * Checks what commander allows: a flag that precedes the name of a subcommand and is not its own, and a flag whose
- * value is empty or looks like another flag. @throws UsageError
+ * Checks the cases that commander allows: a flag that precedes the name of a subcommand and is not its own, and a flag
+ * whose value is empty or looks like another flag. @throws UsageError
  */
 export function assertFlags(called: Called, given: GivenFlags, words: readonly string[]): void {
   for (const [name, values] of given) {

@@ -6,17 +6,17 @@ import { UsageError } from '../platform/errors.ts';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface Flag<T = unknown> {
-  /** One letter, as in `-o`. */
+  /** A single letter, as in `-o`. */
   readonly short?: string;
-  /** Placeholder for the value in help, in brackets if the value may be left out; null for a switch. */
+  /** Placeholder for the value in help, in brackets if the value is optional; null for a switch. */
   readonly value: string | null;
   readonly help: string;
   readonly isRepeatable?: true;
   readonly variable?: string;
   readonly byDefault?: string;
   /**
-   * Converts what was given, nothing without the flag; a value that was left out is empty. @throws UsageError, ApiError
-   * that name `field`
+   * Converts the given texts; `given` is empty without the flag. An omitted value is an empty text. @throws UsageError,
+   * ApiError that name `field`
    */
   read(given: readonly string[], field: string): T;
 }
@@ -32,7 +32,7 @@ export function toggle(help: string, details: Details = {}): Flag<boolean> {
   return { ...details, value: null, help, read: (given) => given.length > 0 };
 }
 
-/** A flag with a value that `parse` converts; null without the flag. The last one counts. */
+/** A flag with a value that `parse` converts; null without the flag. If it is repeated, the last one counts. */
 export function parsed<T>(
   value: string,
   help: string,
@@ -63,7 +63,7 @@ export function list(value: string, help: string, details: Details = {}): Flag<r
   return { ...details, value, help, isRepeatable: true, read: (given) => given };
 }
 
-/** One of the words. @throws UsageError */
+/** Parses one of the words. @throws UsageError */
 export function chooseFrom<T extends string>(choices: readonly T[]): (given: string, field: string) => T {
   return (given, field) => {
     const chosen = choices.find((each) => each === given);
@@ -100,7 +100,7 @@ export function parseDuration(given: string): number | null {
   return parts.reduce((sum, [, count, unit]) => sum + Number(count) * SECONDS[unit as keyof typeof SECONDS], 0);
 }
 
-/** The number of seconds in the largest unit that has it as a whole number: 300 is `5m`. */
+/** The number of seconds in the largest unit without a remainder: 300 is `5m`. */
 export function toDuration(seconds: number): string {
   const units = Object.entries(SECONDS).toReversed();
   const [unit, size] = units.find(([, each]) => seconds % each === 0) ?? ['s', 1];

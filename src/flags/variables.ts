@@ -12,12 +12,12 @@ export function variableOf(flag: string): string {
 
 const OTHERS = ['AUDIT_KEY', 'DATABASE_URL', 'SIGIGN', 'TOKEN'].map((name) => PREFIX + name);
 
-/** SOURCE: Kubernetes sets these in every pod for a Service named `leasehold`. */
+/** Kubernetes sets these variables in every pod for a Service named `leasehold`. */
 const OF_KUBERNETES = /^(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
 const ADDRESS_OF_KUBERNETES = /^(?:tcp|udp|sctp):\/\//;
 const OF_TESTS = /^TEST_/;
 
-/** @throws UsageError that names the variable and never its value */
+/** @throws UsageError, which names the variable and never its value */
 export function rejectUnknownVariables(environment: Environment, flags: Flags): void {
   const known = [
     ...Object.values<Flag>(CLIENT_FLAGS).flatMap(({ variable }) => variable ?? []),
@@ -34,7 +34,7 @@ export function rejectUnknownVariables(environment: Environment, flags: Flags): 
   }
 }
 
-/** WHY: npm takes a flag without `--` as its own option, and the program would use the default. @throws UsageError */
+/** WHY: npm reads a flag without `--` as its own option, and the program would use the default. @throws UsageError */
 export function rejectFlagsKeptByNpm(
   flags: Readonly<Record<string, unknown>>,
   environment: Environment,
