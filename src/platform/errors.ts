@@ -15,7 +15,7 @@ export class UsageError extends Error {
   }
 }
 
-/** The service cannot start with the data or system that it found. */
+/** The program cannot start with the data or the system that it found. */
 export class StartupError extends Error {}
 
 /** The error's system code for the end of a message, such as ` (ENOSPC)`; empty for an error without a code. */

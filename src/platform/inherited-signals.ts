@@ -1,6 +1,6 @@
 /**
- * Signals that were ignored when the program was started, as by `nohup` and `trap ''`: it and its children ignore
- * them too.
+ * Signals that were ignored when the program was started, as with `nohup` and `trap ''`. The program and its children
+ * ignore them too.
  */
 import { constants } from 'node:os';
 
@@ -18,7 +18,7 @@ const NEVER_IGNORED: ReadonlySet<string> = new Set(['SIGKILL', 'SIGSTOP']);
  */
 const OURS = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGALRM'] as const;
 
-/** Each signal once, by one of its names. Empty where the mask is unknown. */
+/** Each ignored signal once, by one of its names. Empty if the mask is unknown. */
 export function readIgnored(environment: Readonly<Record<string, string | undefined>>): readonly NodeJS.Signals[] {
   const mask = environment[VARIABLE] ?? '';
   if (!MASK.test(mask)) return [];
@@ -31,12 +31,12 @@ export function readIgnored(environment: Readonly<Record<string, string | undefi
   return [...found.values()];
 }
 
-/** The signals that ask the program to stop, without the ignored ones. */
+/** The signals that ask the program to stop, except the ignored ones. */
 export function stopSignals(ignored: readonly NodeJS.Signals[]): readonly NodeJS.Signals[] {
   return (['SIGTERM', 'SIGINT', 'SIGHUP'] as const).filter((signal) => !ignored.includes(signal));
 }
 
-/** Ignores the signals from now on, as far as Node allows it. */
+/** Ignores the signals, as far as Node allows it. */
 export function ignore(signals: readonly NodeJS.Signals[]): void {
   for (const signal of OURS) if (signals.includes(signal)) process.on(signal, () => undefined);
 }

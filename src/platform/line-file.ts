@@ -1,6 +1,5 @@
 /**
- * Appends lines to a file and syncs them. A file that was renamed or removed by a rotation is left, and a new one is
- * created at the path.
+ * Appends lines to a file and syncs them. If a rotation renamed or removed the file, a new one is created at the path.
  */
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
@@ -18,12 +17,12 @@ export class LineFile {
     this.path = path;
   }
 
-  /** `lines` ends with a line feed. On disk when it resolves. */
+  /** Appends `lines`, which ends with a line feed. The lines are on disk when it resolves. */
   append(lines: string): Promise<void> {
     return this.#inTurn(() => this.#append(lines));
   }
 
-  /** `rewrite` replaces the file, and no line is appended meanwhile. */
+  /** Runs `rewrite`, which replaces the file. No line is appended during that time. */
   rewrite(rewrite: () => void): Promise<void> {
     return this.#inTurn(async () => rewrite());
   }
@@ -32,7 +31,7 @@ export class LineFile {
     return this.#inTurn(() => this.#close());
   }
 
-  /** WHY: two callers at the same time would open the file twice, and the first handle would never be closed. */
+  /** WHY: two concurrent calls would open the file twice, and the first handle would never be closed. */
   #inTurn(step: () => Promise<void>): Promise<void> {
     const done = this.#latest.then(step);
     this.#latest = done.catch(() => undefined);
@@ -46,7 +45,7 @@ export class LineFile {
       await this.#file.appendFile(lines);
       await this.#file.datasync();
     } catch (error) {
-      // WHY: a write that failed may have left a part of a line, which the next opening completes.
+      // WHY: a failed write may have left a partial line, which the next opening completes.
       await this.#close();
       throw error;
     }
@@ -66,8 +65,8 @@ export class LineFile {
 }
 
 /**
- * Rejects pipes, devices and directories, and accepts links to files, and a path without a file. WHY: opening a pipe
- * waits for its other end, and none of them has an end that a restart can read. @throws StartupError
+ * Rejects pipes, devices and directories; accepts links to files, and a path without a file. WHY: opening a pipe waits
+ * for its other end, and none of them has an end that a restart can read. @throws StartupError
  */
 export function assertLineFile(path: string): void {
   let isOther = false;
@@ -79,7 +78,7 @@ export function assertLineFile(path: string): void {
   if (isOther) throw new StartupError(`${path} must be a regular file, and not a pipe, a device or a directory.`);
 }
 
-/** The end of a file as text, of at most that many bytes. @throws an error with an errno */
+/** The end of a file as text, at most that many bytes. @throws an error with an errno */
 export function readEnd(path: string, maxBytes: number): { readonly text: string; readonly isWhole: boolean } {
   const file = openSync(path, 'r');
   try {
@@ -92,7 +91,7 @@ export function readEnd(path: string, maxBytes: number): { readonly text: string
   }
 }
 
-/** Ends a line of which a crash has left only a part; readers skip it. */
+/** Opens the file to append. Completes a partial line that a crash has left; readers skip it. */
 async function openToAppend(path: string): Promise<FileHandle> {
   const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT;
   const file = await open(path, flags, MODE);

@@ -1,6 +1,6 @@
 /**
- * The files of a data directory, and names joined to a directory. Every path that is made from a name, an id or a field
- * of a file goes through `childPath`, so that it can never leave its directory.
+ * The files of a data directory, and names joined to a directory. Every path that is built from a name, an id or a
+ * field of a file uses `childPath`, so that it can never leave its directory.
  */
 import { join } from 'node:path';
 import { StartupError } from './errors.ts';
@@ -31,7 +31,9 @@ const MAX_NAME_BYTES = 255;
 
 const FORBIDDEN = ['/', '\\', '\0'];
 
-/** @throws StartupError unless the name is one segment of a path, and not `.` or `..`. The message never repeats it. */
+/**
+ * @throws StartupError unless the name is one path segment other than `.` or `..`. The message never repeats the name.
+ */
 export function childPath(directory: string, name: string): string {
   const isName = name !== '' && name !== '.' && name !== '..' && name.isWellFormed();
   const isSegment = isName && !FORBIDDEN.some((character) => name.includes(character));

@@ -1,7 +1,8 @@
 /**
- * Private files and directories, and who else may read or change a file by its owner and mode. Writes are atomic, and
- * on disk when they return. INVARIANT: owner and mode are read back after each creation and change, before anything
- * secret is written. Some file systems ignore a mode in silence. Without numeric users every file is this user's.
+ * Private files and directories, and checks by owner and mode of which other users may read or change a file. Writes
+ * are atomic, and on disk when they return. INVARIANT: owner and mode are read back after each creation and change,
+ * before anything secret is written. Some file systems silently ignore a mode. On systems without numeric users every
+ * file counts as this user's.
  */
 import {
   chmodSync,
@@ -29,12 +30,12 @@ const PRIVATE_FILE = 0o600;
 
 const OPEN_MODES_VARIABLE = 'LEASEHOLD_ACCEPT_OPEN_MODES';
 
-/** Accepts files that other users may read. WHY the environment: the threads of this process have it too. */
+/** Accepts files that other users may read. WHY the environment: the threads of this process share it. */
 export function acceptOpenModes(): void {
   process.env[OPEN_MODES_VARIABLE] = '1';
 }
 
-/** Reads back what the system has made of an owner and a mode. @throws StartupError */
+/** Reads back the owner and the mode that the system has set. @throws StartupError */
 export function assertPrivate(path: string, found: Stats): void {
   if (!isOwn(found)) {
     throw new StartupError(
@@ -62,7 +63,9 @@ export function checkPrivateFile(path: string): boolean {
   return restrict(path, 'file', PRIVATE_FILE);
 }
 
-/** Whether the path exists. @throws StartupError for a link or another kind of file, and for another user's */
+/**
+ * Whether the path exists. @throws StartupError for a link, for another kind of file, and for a file of another user
+ */
 function restrict(path: string, kind: 'file' | 'directory', mode: number): boolean {
   const found = lstatOrNull(path);
   if (found === null) return false;
@@ -72,14 +75,14 @@ function restrict(path: string, kind: 'file' | 'directory', mode: number): boole
     try {
       chmodSync(path, mode);
     } catch {
-      // The mode that the file then has decides.
+      // The mode of the file is checked below.
     }
   }
   assertPrivate(path, lstatSync(path));
   return true;
 }
 
-/** WHY not `recursive`: Node's recursion does not end where the system refuses to create a directory. */
+/** WHY not `recursive`: Node's recursion does not end if the system rejects the creation of a directory. */
 function makeDir(path: string): void {
   const parent = dirname(path);
   if (lstatOrNull(parent) === null) makeDir(parent);
@@ -93,7 +96,7 @@ function makeDir(path: string): void {
   syncDir(parent);
 }
 
-/** The write-ahead log, its index and the journal are those of a database. */
+/** Matches unfinished files, and the write-ahead log, the index and the journal of an unfinished database. */
 const UNFINISHED = /^\.[0-9a-f-]{36}\.new(-wal|-shm|-journal)?$/;
 
 /** A file that replaces the one at the path when it is complete. */
@@ -101,7 +104,7 @@ export function temporaryPath(path: string): string {
   return join(dirname(path), `.${crypto.randomUUID()}.new`);
 }
 
-/** Deletes the temporary files that a crash leaves. */
+/** Deletes temporary files, which a crash leaves behind. */
 export function removeUnfinished(dir: string): void {
   for (const name of readdirSync(dir)) if (UNFINISHED.test(name)) rmSync(join(dir, name));
 }
@@ -120,7 +123,8 @@ export function writePrivateFile(path: string, text: string): void {
 }
 
 /**
- * Writes a file that must not exist yet: complete and synced, or not at all. @throws EEXIST if the path exists
+ * Writes a file that must not exist yet. The file is then complete and synced, or absent. @throws EEXIST if the path
+ * exists
  */
 export function writeNewPrivateFile(path: string, text: string): void {
   const temporary = temporaryPath(path);
@@ -132,12 +136,12 @@ export function writeNewPrivateFile(path: string, text: string): void {
   }
 }
 
-/** The errors of a file system without hard links, such as FAT, or of one that is mounted by another program. */
+/** The errors of a file system without hard links, such as FAT, or of one that another program provides. */
 const WITHOUT_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'];
 
 /**
  * Gives a complete, synced file its name in the same directory. WHY a link: it never replaces another file, and a crash
- * leaves no file with the name that is empty. @throws the error EEXIST if the path exists
+ * leaves no empty file with the name. @throws the error EEXIST if the path exists
  */
 export function publishNewFile(temporary: string, path: string): void {
   try {
@@ -150,7 +154,7 @@ export function publishNewFile(temporary: string, path: string): void {
   syncDir(dirname(path));
 }
 
-/** ORDER: created exclusively before the rename, which therefore never replaces another file. */
+/** ORDER: the name is created exclusively before the rename, which therefore never replaces another file. */
 function renameToNew(temporary: string, path: string): void {
   closeSync(openSync(path, 'wx', PRIVATE_FILE));
   try {
@@ -191,18 +195,18 @@ export function syncDir(path: string): void {
   }
 }
 
-/** Follows links. A pipe, such as the `<(…)` of a shell, is not a file. */
+/** Warns if other users may read the file. Follows links. A pipe, such as the `<(…)` of a shell, is not a file. */
 export function warnIfReadableByOthers(path: string, warn: (line: string) => void): void {
   const found = statSync(path);
   if (found.isFile() && !isPrivate(found)) warn(`Other users may read ${path}. Run chmod 600 on it.`);
 }
 
-/** Far more than any key, passphrase or token has. */
+/** Far more than the length of any key, passphrase or token. */
 const MAX_SECRET_BYTES = 64 * 1024;
 
 /**
- * Reads a file of one secret, which may be a pipe.
- * @throws StartupError if it is longer, or cannot be read; then `cause` is the error of the system
+ * Reads a file with one secret, which may be a pipe. @throws StartupError if it is longer, or cannot be read; `cause`
+ * is then the system error
  */
 export function readSecretBytes(path: string): Buffer {
   const buffer = Buffer.alloc(MAX_SECRET_BYTES + 1);

@@ -1,6 +1,6 @@
 /**
- * Commands as a shell can run them: the CLI, and quoted words. A printed command works from any directory: it is the
- * name where PATH leads to this installation, and its path elsewhere.
+ * Shell commands: the CLI's own name, and quoted words. A printed command works from any directory. It is the plain
+ * name if PATH leads to this installation, otherwise the path.
  */
 import { realpathSync } from 'node:fs';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
@@ -8,7 +8,7 @@ import { delimiter, isAbsolute, join, resolve } from 'node:path';
 const FILE = resolve(import.meta.dirname, '../../scripts/leasehold');
 
 export function ownCommand(environment: Readonly<Record<string, string | undefined>>): string {
-  // WHY not the directories that npm and npx put in front: they are gone in the next shell.
+  // WHY not the directories that npm and npx prepend to PATH: they are absent in the next shell.
   const isLasting = (directory: string): boolean => isAbsolute(directory) && !directory.endsWith('node_modules/.bin');
   const first = (environment['PATH'] ?? '')
     .split(delimiter)
@@ -18,9 +18,9 @@ export function ownCommand(environment: Readonly<Record<string, string | undefin
   return first === realPathOrNull(FILE) ? 'leasehold' : ownCommandFile();
 }
 
-/** The path of the CLI: clients of MCP are started elsewhere, with another PATH. */
+/** The path of the CLI. MCP clients are started elsewhere, with another PATH. */
 export function ownCommandFile(): string {
-  // The image of a node contains no CLI: it runs on another machine.
+  // The container image of a node contains no CLI, which runs on another machine.
   return realPathOrNull(FILE) === null ? 'leasehold' : FILE;
 }
 
@@ -36,7 +36,7 @@ export function quoteForShell(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Quotes only when needed. */
+/** Quotes a word only if needed. */
 export function quoteWord(text: string): string {
   // zsh expands a word that starts with = to the path of a program.
   return /^(?!=)[A-Za-z0-9_./:@%+=,-]+$/.test(text) ? text : quoteForShell(text);

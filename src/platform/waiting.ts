@@ -1,7 +1,7 @@
-/** Waiting: for a stream, for a promise no longer than a time, and for work that runs in parallel. */
+/** Waiting: for a stream, for a promise with a time limit, and for work that runs in parallel. */
 import type { Writable } from 'node:stream';
 
-/** Resolves when the stream takes more, or is closed. */
+/** Resolves when the stream accepts more data, or is closed. */
 export function drained(stream: Writable): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (stream.destroyed) return Promise.resolve();
@@ -26,8 +26,8 @@ export async function settledWithin(promise: Promise<unknown> | null, millisecon
 }
 
 /**
- * Runs `work` on every item, `limit` at a time. After a failure or an abort it starts nothing more, waits for what is
- * running, and rejects with the first failure or the signal's reason.
+ * Runs `work` on every item, `limit` at a time. After a failure or an abort it starts no further item, waits for the
+ * running ones, and rejects with the first failure or the signal's reason.
  */
 export async function inParallel<T>(
   items: readonly T[],
