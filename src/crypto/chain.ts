@@ -11,7 +11,7 @@ import {
 } from '../vault/audit/audit-entry.ts';
 import { decodeStrictBase64, timingSafeEqualText } from './primitives.ts';
 
-/** Finds the key under which an entry of the log, or a head record that names it, is authenticated. */
+/** Finds the key that authenticates an entry of the log, or a head record that names it. */
 export interface AuditKeys {
   auditAt(seq: number): KeyObject;
 }
@@ -22,7 +22,7 @@ export interface AuditKey {
   readonly key: KeyObject;
 }
 
-/** The last of the keys that begins at the entry or before it. An empty log is authenticated with the first key. */
+/** The last key that begins at the entry or before it. An empty log is authenticated with the first key. */
 export function auditKeyAt(keys: readonly AuditKey[], seq: number): KeyObject {
   const found = keys.findLast(({ fromSeq }) => fromSeq <= seq) ?? keys[0];
   if (found === undefined) throw new Error('the keyset has no audit key');
@@ -30,7 +30,7 @@ export function auditKeyAt(keys: readonly AuditKey[], seq: number): KeyObject {
 }
 
 /**
- * All keys, for an auditor: base64 of the only key, or a line for each key with its first entry, a space and base64.
+ * All keys, for an auditor: base64 of the only key; or one line for each key, with its first entry, a space and base64.
  */
 export function exportAuditKeys({ auditKeys }: { readonly auditKeys: readonly AuditKey[] }): string {
   const [only, ...others] = auditKeys;
@@ -62,7 +62,7 @@ export interface ChainPoint {
 /** The position before the first entry. */
 export const CHAIN_START: ChainPoint = { seq: 0, hmac: GENESIS_MAC, timestamp: null };
 
-/** Base64 of HMAC-SHA256(K, previous MAC as 32 bytes ‖ canonical bytes). `previous` is base64 too. */
+/** Base64 of HMAC-SHA256(K, previous MAC as 32 bytes ‖ canonical bytes). `previous` is also base64. */
 export function entryMac(auditKey: KeyObject, previous: string, entry: EntryWithoutMac): string {
   return createHmac('sha256', auditKey).update(previous, 'base64').update(canonicalEntry(entry)).digest('base64');
 }
@@ -72,8 +72,8 @@ export function headMac(auditKey: KeyObject, head: HeadFields): string {
 }
 
 /**
- * Whether the vault wrote the head record, and under no key that was replaced before. WHY: who has a former audit key
- * could write a shorter log. `keys` must be read before the head record, or with it.
+ * Whether the vault wrote the head record under a key that was not replaced before. WHY: the holder of a previous audit
+ * key could write a shorter log. `keys` must be read before the head record, or with it.
  */
 export function isHeadInForce(
   keys: AuditKeys & { readonly auditKeys: readonly AuditKey[] },
@@ -87,8 +87,8 @@ export function isHeadAuthentic(auditKey: KeyObject, head: HeadFields & { readon
   return timingSafeEqualText(headMac(auditKey, head), head.mac);
 }
 
-// The entry with which an audit key ends. Its reason holds the MAC of the same entry under the next key, so that the
-// holder of either key knows that the log continues under the other one. SOURCE: docs/formats.md, "The audit log".
+// The entry with which an audit key ends. Its reason contains the MAC of the same entry under the next key, so that
+// the holder of either key knows that the log continues under the other one. SOURCE: docs/formats.md, "The audit log".
 
 const PREFIX = 'next audit key: ';
 

@@ -1,5 +1,5 @@
 /**
- * Signed notes, the checkpoints that are written as notes, and receipts, which lead from an entry to a checkpoint.
+ * Signed notes, checkpoints in the form of notes, and receipts, which prove that an entry belongs to a checkpoint.
  * SOURCE: docs/formats.md, "Checkpoints" and "Receipts".
  */
 import { createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto';
@@ -15,7 +15,7 @@ const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 const SIGNATURE_LINE = /^— ([^\s+]+) ([A-Za-z0-9+/]+=*)$/u;
 /** A control character that is not a line feed. */
 const FORBIDDEN_CONTROL = /[^\P{Cc}\n\x7f-\x9f]/u;
-/** A note has at most as many signatures as every verifier accepts. */
+/** The number of signatures that every verifier accepts. */
 const MAX_SIGNATURES = 16;
 
 export interface NoteVerifier {
@@ -37,7 +37,7 @@ function keyId({ name, publicKey }: NoteVerifier): Buffer {
   return hash('sha256', covered, 'buffer').subarray(0, KEY_ID_BYTES);
 }
 
-/** The public key as verifiers take it: `name+key id in hexadecimal+base64(0x01 ‖ public key)`. */
+/** The public key in the form that verifiers accept: `name+key id in hexadecimal+base64(0x01 ‖ public key)`. */
 export function verifierKey(verifier: NoteVerifier): string {
   const key = Buffer.concat([Buffer.from([ED25519]), rawKey(verifier.publicKey)]);
   return `${verifier.name}+${keyId(verifier).toString('hex')}+${key.toString('base64')}`;
@@ -62,12 +62,12 @@ export function signNote(text: string, signer: NoteSigner): string {
 }
 
 interface ParsedNote {
-  /** Ends with a line feed. */
+  /** The text of the note, which ends with a line feed. */
   readonly text: string;
   readonly signatures: readonly { readonly name: string; readonly signature: Buffer }[];
 }
 
-/** Null for a text that is not a signed note. Checks no signature. */
+/** Parses a signed note; null for any other text. Checks no signature. */
 function parseNote(note: string): ParsedNote | null {
   const end = note.lastIndexOf('\n\n');
   if (end < 0 || !note.endsWith('\n') || FORBIDDEN_CONTROL.test(note)) return null;
@@ -75,7 +75,7 @@ function parseNote(note: string): ParsedNote | null {
   if (lines.length > MAX_SIGNATURES) return null;
   const found = lines.map((line) => SIGNATURE_LINE.exec(line));
   const signatures = found.flatMap((match) => {
-    // WHY strict: another spelling of the signature would be another note with the same meaning.
+    // WHY strict: another spelling of the signature would be a different note with the same meaning.
     const signature = decodeStrictBase64(match?.[2] ?? '');
     return match?.[1] === undefined || signature === null || signature.length <= KEY_ID_BYTES
       ? []
@@ -99,7 +99,7 @@ export function openNote(note: string, verifier: NoteVerifier): string | null {
   return own.length > 0 && isValid ? parsed.text : null;
 }
 
-/** `origin` names the log: a log that was cut, and accepted so, continues under another one. */
+/** `origin` names the log. After an accepted rollback the log continues under another origin. */
 export interface LogCheckpoint extends TreeHead {
   readonly origin: string;
 }
@@ -107,8 +107,9 @@ export interface LogCheckpoint extends TreeHead {
 const SIZE = /^(0|[1-9][0-9]{0,15})$/;
 
 /**
- * The signer of the log's checkpoints; its name is their origin. The origin has the number of the signing key, unless
- * it is the first one: the key changes when a roll-back is accepted, and then the log is another one for a verifier.
+ * The signer of the log's checkpoints; its name is their origin. The origin contains the number of the signing key,
+ * except for the first one. The key changes when a rollback is accepted, and verifiers then treat the log as another
+ * one.
  */
 export function checkpointSigner(keys: Pick<VaultKeys, 'vaultId' | 'signing'>, generation?: number): LogSigner {
   const key =
@@ -120,12 +121,12 @@ export function checkpointSigner(keys: Pick<VaultKeys, 'vaultId' | 'signing'>, g
 
 export interface LogSigner extends NoteSigner, SigningKey {}
 
-/** The key's name is the origin. */
+/** The signed checkpoint. The key's name is the origin. */
 export function signCheckpoint({ size, root }: TreeHead, signer: NoteSigner): string {
   return signNote(`${signer.name}\n${size}\n${encodeHash(root)}\n`, signer);
 }
 
-/** Null if the note has no valid signature of the key, or is not a checkpoint of its origin. */
+/** Null if the note has no valid signature of the key, or is not a checkpoint of the key's origin. */
 export function openCheckpoint(note: string, verifier: NoteVerifier): LogCheckpoint | null {
   const text = openNote(note, verifier);
   const checkpoint = text === null ? null : parseCheckpoint(text);
@@ -140,9 +141,9 @@ export function parseCheckpoint(text: string): LogCheckpoint | null {
   return Number.isSafeInteger(Number(size)) ? { origin, size: Number(size), root } : null;
 }
 
-// Receipts: the proof that an entry is in the log, with the checkpoint that it leads to, as one text that a third party
-// verifies with the public key alone. The extra data is the leaf's data: the entry's MAC.
-// SOURCE: https://c2sp.org/tlog-proof; docs/formats.md, "Receipts".
+// Receipts: the proof that an entry is in the log, with the checkpoint that it leads to, as one text. A third party
+// verifies it with only the public key. The extra data is the leaf's data: the entry's MAC. SOURCE:
+// https://c2sp.org/tlog-proof; docs/formats.md, "Receipts".
 
 const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
 

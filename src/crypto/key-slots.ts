@@ -1,6 +1,6 @@
 /**
- * Wraps the root key for a slot. The slot's secret, 32 bytes, determines an X25519 key pair; the root key is sealed to
- * the public key, so that a rotation of the root key needs no slot's secret. Layout: encapsulated key (32 bytes) |
+ * Wraps the root key for a slot. The slot's secret, 32 bytes, determines an X25519 key pair. The root key is encrypted
+ * to the public key, so that a rotation of the root key needs no slot's secret. Layout: encapsulated key (32 bytes) |
  * ciphertext (32) | tag (16). SOURCE: RFC 9180, DHKEM(X25519, HKDF-SHA256); RFC 5869; docs/formats.md, "Keys".
  */
 import {
@@ -43,7 +43,7 @@ function toPublicKey(text: string): KeyObject | null {
   return createPublicKey({ key: Buffer.concat([PUBLIC_PREFIX, bytes]), format: 'der', type: 'spki' });
 }
 
-/** Whether a root key can be sealed to it: 32 bytes that are not a point of small order. */
+/** Whether a root key can be encrypted to it: 32 bytes that are not a point of small order. */
 export function isSlotPublicKey(text: string): boolean {
   const key = toPublicKey(text);
   if (key === null) return false;
@@ -65,7 +65,7 @@ function associatedBytes(vaultId: VaultId, id: SlotId, rootVersion: number): Buf
   return Buffer.from(JSON.stringify([FORMAT, vaultId, id, rootVersion]));
 }
 
-/** Seals the root key to the slot's public key. */
+/** Encrypts the root key to the slot's public key. */
 export function wrapRoot(slot: KeySlot, vaultId: VaultId, root: Uint8Array, rootVersion: number): WrappedKeySlot {
   const publicKey = toPublicKey(slot.publicKey);
   if (publicKey === null) throw new Error('the public key of a slot has another length');
@@ -75,7 +75,7 @@ export function wrapRoot(slot: KeySlot, vaultId: VaultId, root: Uint8Array, root
   return { ...slot, rootVersion, sealedRoot: Buffer.concat([encapsulated, ...encrypted]) };
 }
 
-/** The root key; null if the secret is not the slot's, or the row was altered or is one of another vault. */
+/** The root key. Null if the secret is not the slot's, or if the row was modified or belongs to another vault. */
 export function unwrapRoot(slot: WrappedKeySlot, vaultId: VaultId, privateKey: KeyObject): Uint8Array | null {
   const { sealedRoot, id, rootVersion } = slot;
   if (sealedRoot.length !== 2 * KEY_BYTES + TAG_BYTES) return null;
@@ -83,20 +83,21 @@ export function unwrapRoot(slot: WrappedKeySlot, vaultId: VaultId, privateKey: K
     const { key, nonce } = wrappingKey(decapsulate(privateKey, sealedRoot.subarray(0, KEY_BYTES)));
     return decryptGcm(key, nonce, associatedBytes(vaultId, id, rootVersion), sealedRoot.subarray(KEY_BYTES));
   } catch {
-    // An altered encapsulated key may be no valid point.
+    // A modified encapsulated key may be an invalid point.
     return null;
   }
 }
 
-// The secret of a slot from a passphrase, with Argon2id. The command computes it, so that a passphrase never reaches
-// the service. SOURCE: RFC 9106; docs/keys.md has the measured time.
+// Derives a slot's secret from a passphrase, with Argon2id. The CLI computes it, so that a passphrase never reaches the
+// server. SOURCE: RFC 9106; docs/keys.md contains the measured time.
 
 const SALT_BYTES = 16;
 /** SOURCE: RFC 9106, section 4, second recommended option, with one lane, because a login uses one core. */
 export const PASSPHRASE_COST = { memory_kib: 64 * 1024, passes: 3, lanes: 1 } as const;
 /**
- * A row that was altered, or a server that is not the vault's, must not make a command take all memory, or an hour; and
- * must not get a secret from which the passphrase is guessed cheaply: the minimum is the cost of a new slot.
+ * WHY: the parameters may come from a modified row, or from a server that is not the vault's. They must not make a
+ * command use all memory, or take an hour. Nor may they yield a secret from which the passphrase can be guessed
+ * cheaply; the minimum is therefore the cost of a new slot.
  */
 const MAX_COST = { memory_kib: 1024 * 1024, passes: 16, lanes: 16 } as const;
 
@@ -114,7 +115,7 @@ interface PassphraseCost {
   readonly parallelism: number;
 }
 
-/** @throws INVALID_REQUEST for parameters that this kind does not have, and for a cost that is out of bounds */
+/** @throws INVALID_REQUEST for parameters of another kind of slot, and for a cost outside the bounds */
 export function parsePassphraseParameters(parameters: SlotParameters): PassphraseCost {
   const salt = decodeStrictBase64(String(parameters['salt']));
   if (salt?.length !== SALT_BYTES) throw invalidRequest('parameters.salt', `must be the base64 of ${SALT_BYTES} bytes`);
@@ -133,7 +134,7 @@ function parseCost(parameters: SlotParameters, name: keyof typeof MAX_COST): num
   throw invalidRequest(`parameters.${name}`, `must be an integer from ${min} to ${max}`);
 }
 
-/** Null for parameters that this kind does not have, and for a cost that is out of bounds. */
+/** The slot's secret; null for parameters of another kind of slot, and for a cost outside the bounds. */
 export async function passphraseSecret(passphrase: Secret, parameters: SlotParameters): Promise<Uint8Array | null> {
   let cost: PassphraseCost;
   try {

@@ -1,6 +1,6 @@
 /**
- * The keys of an opened vault. The keyset can change while the service runs: the ledger changes a copy within a batch,
- * and replaces them with it when the batch is written. Callers therefore read a key where they use it, and never keep
+ * The keys of an open vault. The keyset can change while the server runs: the ledger changes a copy within a batch, and
+ * replaces the keys with it when the batch is written. Callers therefore read a key where they use it, and never store
  * one.
  */
 import { hash, type KeyObject } from 'node:crypto';
@@ -34,7 +34,7 @@ import { fieldsMac } from './row-mac.ts';
 
 export class VaultKeys implements AuditKeys {
   #keyring: Keyring | null;
-  /** The key of the slot that opened the vault, so that a node can follow a rotation of the root key by another one. */
+  /** The key of the slot that opened the vault, so that this node can follow a root key rotation by another node. */
   #slotKey: KeyObject | null;
 
   private constructor(ring: Keyring, slotKey: KeyObject | null = null) {
@@ -52,8 +52,8 @@ export class VaultKeys implements AuditKeys {
   }
 
   /**
-   * Null if no slot of the secret, or of the private half of one, opens the keyset: altered, of another vault, or not
-   * in force.
+   * Opens the keyset with a slot's secret, or with the private half of its key. Null if no slot opens it, because it
+   * was modified, belongs to another vault, or is not in force.
    */
   static open(stored: StoredKeys, secret: Uint8Array | KeyObject): VaultKeys | null {
     const privateKey = secret instanceof Uint8Array ? slotPrivateKey(secret) : secret;
@@ -83,7 +83,7 @@ export class VaultKeys implements AuditKeys {
     return this.#ring.newestDataKey.key;
   }
 
-  /** The id of the key that seals new values, in front of each of them: 4 bytes. */
+  /** The id of the key that encrypts new values: 4 bytes, at the beginning of each value. */
   get sealKeyId(): Uint8Array {
     return this.#ring.newestDataKey.id;
   }
@@ -93,12 +93,12 @@ export class VaultKeys implements AuditKeys {
     return this.#ring.document.data.map(({ id }) => id);
   }
 
-  /** The key with that id of 4 bytes; null if the vault has none. */
+  /** The key with that id of 4 bytes; null if the vault has no such key. */
   dataKey(id: Uint8Array): KeyObject | null {
     return this.#ring.dataKeys.get(idNumber(id)) ?? null;
   }
 
-  /** Authenticates the next entries. An auditor may have it. */
+  /** The key that authenticates new entries. An auditor may have it. */
   get audit(): KeyObject {
     return this.auditAt(Number.POSITIVE_INFINITY);
   }
@@ -125,7 +125,7 @@ export class VaultKeys implements AuditKeys {
     return this.#ring.signing;
   }
 
-  /** What the log records about the keyset. SOURCE: docs/formats.md, "State in the log". */
+  /** The log's record of the keyset. SOURCE: docs/formats.md, "State in the log". */
   get state(): string {
     const { version, rootVersion, document } = this.#ring;
     const digest = hash('sha256', JSON.stringify(document), 'base64');
@@ -137,7 +137,7 @@ export class VaultKeys implements AuditKeys {
     return this.#ring.document.slots;
   }
 
-  /** The private half of the slot that opened the vault; null for a vault that was not opened by one. */
+  /** The private half of the slot that opened the vault; null for a vault that was not opened by a slot. */
   get slotKey(): KeyObject | null {
     return this.#slotKey;
   }
@@ -161,21 +161,22 @@ export class VaultKeys implements AuditKeys {
     );
   }
 
-  /** Takes over the keys of a fork that was committed, or of another opening of the same vault. */
+  /** Takes over the keys of a committed fork, or of another opening of the same vault. */
   replaceWith(other: VaultKeys): void {
     this.#keyring = other.#ring;
     this.#slotKey = other.#slotKey;
   }
 
   /**
-   * Takes over what another node stored. False if it cannot be opened, is older than what this node has seen, or does
-   * not follow from it.
+   * Takes over the keys that another node stored. False if they cannot be opened, are older than those of this node, or
+   * do not follow from them.
    */
   refresh(stored: StoredKeys): boolean {
     const { keyset, vaultId } = stored;
     if (keyset === null || vaultId !== this.vaultId || keyset.version < this.version) return false;
     const ring = this.#openNewer(stored, keyset);
-    // WHY: a root key can be sealed to a slot with its public key alone, but these keys are kept only by their holder.
+    // WHY: a root key can be encrypted to a slot with only its public key, but only the holder of these keys can keep
+    // them.
     if (ring === null || !isSuccessor(ring.document, this.#ring.document)) return false;
     this.#keyring = ring;
     return true;
@@ -188,7 +189,7 @@ export class VaultKeys implements AuditKeys {
     return document === null ? null : toKeyring(root, rootVersion, keyset.version, document);
   }
 
-  /** Every later use throws. The bytes of keys that the runtime holds are freed with their objects. */
+  /** Drops the keys; every later use throws. The runtime frees the bytes of keys with their objects. */
   forget(): void {
     this.#ring.root.fill(0);
     this.#keyring = null;
@@ -204,12 +205,12 @@ export class VaultKeys implements AuditKeys {
     return withMac(this.row, this.vaultId, wrapRoot(slot, this.vaultId, this.#ring.root, this.rootVersion));
   }
 
-  /** Whether the row of a slot is as the vault wrote it, and the slot is in force. */
+  /** Whether the row of a slot is unmodified, and the slot is in force. */
   isSlotAuthentic(slot: WrappedKeySlot & { readonly mac: string }): boolean {
     return this.hasSlot(slot.id) && timingSafeEqualText(withMac(this.row, this.vaultId, slot).mac, slot.mac);
   }
 
-  /** What a new vault stores. The slots become those of the keyset. */
+  /** The keys that a new vault stores. The given slots become the slots of the keyset. */
   initial(slots: readonly KeySlot[]): InitialKeys {
     for (const { id } of slots) this.edit({ kind: 'addSlot', id });
     return { vaultId: this.vaultId, keyset: this.sealed(), slots: slots.map((slot) => this.wrap(slot)) };

@@ -1,5 +1,5 @@
 /**
- * The keyset: one JSON document with all keys of a vault, sealed with AES-256-GCM under a key derived from the root
+ * The keyset: one JSON document with all keys of a vault, encrypted with AES-256-GCM under a key derived from the root
  * key. Layout: nonce (12 bytes) | ciphertext | tag (16). SOURCE: NIST SP 800-38D; docs/formats.md, "Keys".
  */
 import {
@@ -29,7 +29,7 @@ export interface KeysetDocument {
   readonly vaultId: VaultId;
   /** Equals `key_check` of the table `vault`. */
   readonly check: string;
-  /** The last one seals new values. The id is 4 bytes in hexadecimal. */
+  /** The data keys; the last one encrypts new values. The id is 4 bytes in hexadecimal. */
   readonly data: readonly { readonly id: string; readonly key: string; readonly createdAt: number }[];
   /** The audit keys in the order of `fromSeq`, the first entry that each authenticates. */
   readonly audit: readonly { readonly fromSeq: number; readonly key: string }[];
@@ -37,7 +37,7 @@ export interface KeysetDocument {
   readonly challenge: string;
   /** Seeds of Ed25519 keys; the last one signs checkpoints. */
   readonly signing: readonly { readonly generation: number; readonly seed: string }[];
-  /** The ids of the slots in force: a row of another slot does not count, even if its MAC is valid. */
+  /** The ids of the slots in force. A row of another slot is ignored, even if its MAC is valid. */
   readonly slots: readonly SlotId[];
 }
 
@@ -48,7 +48,9 @@ export const newKey = (): string => randomBytes(KEY_BYTES).toString('base64');
 
 const newVaultId = (): VaultId => randomBytes(16).toString('base64url') as VaultId;
 
-/** Four bytes, in front of every value that the key seals. Derived, so that no generator needs to be unique. */
+/**
+ * Four bytes at the beginning of every value that the key encrypts. Derived, so that no generator needs to be unique.
+ */
 function dataKeyId(key: string): string {
   return createHmac('sha256', Buffer.from(key, 'base64')).update('data key id').digest('hex').slice(0, 8);
 }
@@ -93,7 +95,7 @@ export function editKeyset(document: KeysetDocument, edit: KeysetEdit): KeysetDo
   }
 }
 
-/** Whether the document can follow from the former one: these keys never change, or are only added to. */
+/** Whether the document can follow from the previous one: these keys never change, or only grow. */
 export function isSuccessor(document: KeysetDocument, former: KeysetDocument): boolean {
   const kept = ({ vaultId, check, row, challenge, audit, signing }: KeysetDocument): string =>
     JSON.stringify([
@@ -123,7 +125,10 @@ export function encryptKeyset(
   return { ...versions, sealed: Buffer.concat([nonce, ...encrypted]) };
 }
 
-/** Null if it does not authenticate: altered, of another vault or version, or under another root key, or no keyset. */
+/**
+ * Null if it does not authenticate, or is not a keyset. It may be modified, from another vault or version, or under
+ * another root key.
+ */
 export function decryptKeyset(root: Uint8Array, vaultId: VaultId, stored: SealedKeyset): KeysetDocument | null {
   const { sealed } = stored;
   if (sealed.length < GCM_NONCE_BYTES) return null;
@@ -137,8 +142,8 @@ const DATA_KEY_ID = /^[0-9a-f]{8}$/;
 const SLOT_ID = /^[\w-]{1,64}$/;
 
 /**
- * Null for a text that is not a keyset. WHY: in a file from elsewhere its author chose the root key, so that it
- * authenticates whatever it contains.
+ * Null for a text that is not a keyset. WHY: the author of a file from elsewhere chose its root key, so that any
+ * content authenticates.
  */
 function parseDocument(text: string): KeysetDocument | null {
   let parsed: unknown;
@@ -178,23 +183,23 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
-/** A list of at least one item, each of which is valid. */
+/** Whether the value is a list of at least one item, each of which is valid. */
 function isList(value: unknown, isValid: (item: Fields) => boolean): boolean {
   return Array.isArray(value) && value.length > 0 && value.every((item) => isValid(toFields(item)));
 }
 
-// The keyset with its keys in the form in which they are used: parsed once, when the keyset is opened or changes.
+// The keyset with its keys in usable form. They are parsed once, when the keyset is opened or changes.
 
 export interface SigningKey {
-  /** 1, 2, 3 …; a roll-back that the operator accepts starts the next one. */
+  /** The number of the key, from 1. Each rollback that the operator accepts adds one. */
   readonly generation: number;
-  /** Ed25519. */
+  /** An Ed25519 key. */
   readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;
 }
 
 interface DataKey {
-  /** 4 bytes, in front of each value sealed under the key. */
+  /** 4 bytes, at the beginning of each value that the key encrypts. */
   readonly id: Uint8Array;
   readonly key: KeyObject;
 }
@@ -249,7 +254,7 @@ export function openKeyring({ vaultId, keyset, slots }: StoredKeys, privateKey: 
     if (slot.publicKey !== publicKey || slot.rootVersion !== keyset.rootVersion) continue;
     const root = unwrapRoot(slot, vaultId, privateKey);
     const document = root === null ? null : decryptKeyset(root, vaultId, keyset);
-    // A replayed row of a slot that was removed opens nothing.
+    // A replayed row of a removed slot opens nothing.
     if (root === null || document === null || !document.slots.includes(slot.id)) continue;
     return toKeyring(root, keyset.rootVersion, keyset.version, document);
   }

@@ -1,5 +1,5 @@
 /**
- * Checks registrations and assertions of passkeys. The library is loaded with the first one, because its parsers of
+ * Checks registrations and assertions of passkeys. The library is loaded at the first one, because its parsers of
  * certificates take time and memory. SOURCE: WebAuthn, level 3, sections 7.1 and 7.2.
  */
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
@@ -18,7 +18,9 @@ export interface WebOrigin {
 /** EdDSA, ES256 and RS256. SOURCE: IANA, COSE algorithms. */
 const ALGORITHMS = [-8, -7, -257];
 
-/** The base point of P-256, so that an unknown passkey costs as much as a known one. No operator has it. */
+/**
+ * The base point of P-256, so that an unknown passkey takes as long to check as a known one. No operator has this key.
+ */
 export const DUMMY_PASSKEY_KEY =
   'pQECAyYgASFYIGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWIlggT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU';
 
@@ -28,7 +30,9 @@ export function toBase64url(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('base64url');
 }
 
-/** Checks the registration of a new passkey; `challenge` is in base64url. Never throws, whatever the response holds. */
+/**
+ * Checks the registration of a new passkey; `challenge` is in base64url. Never throws, whatever the response contains.
+ */
 export async function checkRegistration(
   response: RegistrationResponseJSON,
   challenge: string,
@@ -38,7 +42,8 @@ export async function checkRegistration(
   const { decodeAttestationObject, isoBase64URL } = await import('@simplewebauthn/server/helpers');
   try {
     const attestation = decodeAttestationObject(isoBase64URL.toBuffer(response.response.attestationObject));
-    // WHY: the library would fetch the revocation list that a certificate of the response names. None was asked for.
+    // WHY: the library would fetch the revocation list that a certificate in the response names. No certificate was
+    // requested.
     const isSelf = attestation.get('fmt') === 'packed' && attestation.get('attStmt').get('x5c') === undefined;
     if (attestation.get('fmt') !== 'none' && !isSelf) return { failure: 'the attestation has certificates' };
     const { verified, registrationInfo } = await verifyRegistrationResponse({
@@ -64,8 +69,8 @@ export async function checkRegistration(
 }
 
 /**
- * Whether the holder of the key signed the challenge on the page, after verifying the user. WHY not the counter: only
- * the batch knows the newest one.
+ * Whether the holder of the key signed the challenge on the page, after verifying the user. WHY not the counter: its
+ * newest value is known only within the batch.
  */
 export async function checkAssertion(
   response: AuthenticationResponseJSON,

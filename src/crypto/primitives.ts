@@ -73,7 +73,7 @@ export class Sha256 {
     this.#hash.update(bytes);
   }
 
-  /** The digest in hexadecimal. Nothing can be added afterwards. */
+  /** The digest in hexadecimal. No data can be added afterwards. */
   hex(): string {
     return this.#hash.digest('hex');
   }
@@ -101,7 +101,7 @@ export function hasCertificates(pem: string): boolean {
 export const newId = (): string => randomUUIDv7();
 
 /**
- * Returns a generator of request ids: eight random characters per process, then a counter. They are never the caller's.
+ * Returns a generator of request ids: eight random characters per process, then a counter. Clients never choose them.
  */
 export function requestIds(): () => string {
   const prefix = randomBytes(5).toString('hex').slice(0, 8);

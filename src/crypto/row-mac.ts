@@ -1,6 +1,7 @@
 /**
- * MACs on the rows on which decisions depend. They detect an edit of the database when the row is read. The key also
- * computes the MACs stored in place of idempotency keys and requests, and those of the rollback marker and the keyset.
+ * MACs on the rows that decisions depend on. They detect an edit of the database when the row is read. The same key
+ * computes the MACs that are stored instead of idempotency keys and requests, and the MACs of the rollback marker and
+ * the keyset.
  */
 import { createHmac, type KeyObject } from 'node:crypto';
 import type { Resource } from '../core/change.ts';
@@ -22,7 +23,7 @@ export function rowMac(rowKey: KeyObject, resource: Resource, values: Readonly<R
   return macOf(rowKey, [`leasehold-${resource}-v2`, values]);
 }
 
-/** `stored` is unknown: a damaged page can hold null in a column that is never null. */
+/** `stored` has an unknown type: a damaged page can contain null in a column that is never null. */
 export function isMac(stored: unknown, mac: string): boolean {
   return typeof stored === 'string' && timingSafeEqualText(mac, stored);
 }
@@ -61,12 +62,12 @@ export class SetDigest {
     this.#toggle(name, value);
   }
 
-  /** Base64. */
+  /** The sum in base64. */
   toString(): string {
     return this.#mac('set', String(this.#members.size), Buffer.from(this.#sum).toString('base64')).toString('base64');
   }
 
-  /** Adds what is not in the sum, and removes what is: a name has one value at a time. */
+  /** Adds a value that is not in the sum, and removes one that is. A name has one value at a time. */
   #toggle(name: string, value: string): void {
     for (const [index, byte] of this.#mac('member', name, value).entries()) {
       this.#sum[index] = (this.#sum[index] ?? 0) ^ byte;

@@ -1,7 +1,7 @@
 /**
- * Sealing of values with AES-256-GCM. Layout: format version (1 byte, 1) | key id (4) | nonce (12) | ciphertext | tag
- * (16). The associated data is format version, key id, and JSON of credential id, path, type and version.
- * SOURCE: NIST SP 800-38D, which allows 2^32 values under a key with random nonces; docs/formats.md.
+ * Encryption of values with AES-256-GCM. Layout: format version (1 byte, 1) | key id (4) | nonce (12) | ciphertext |
+ * tag (16). The associated data is format version, key id, and JSON of credential id, path, type and version. SOURCE:
+ * NIST SP 800-38D, which allows 2^32 values under a key with random nonces; docs/formats.md.
  */
 import { hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import { type AssociatedData, type Sealed, Secret } from '../vault/credentials/credential.ts';
@@ -28,13 +28,14 @@ export function seal(keys: VaultKeys, value: Secret, bound: AssociatedData): Sea
   return Buffer.concat([header, nonce, ...encrypted]);
 }
 
-/** The id of the data key that sealed the value, in hexadecimal. */
+/** The id of the data key that encrypted the value, in hexadecimal. */
 export function dataKeyIdOf(sealed: Sealed): string {
   return Buffer.from(sealed.subarray(1, HEADER_BYTES)).toString('hex');
 }
 
 /**
- * Null if the value does not authenticate: altered, copied from another row, of another format, or under another key.
+ * Null if the value does not authenticate: it was modified, copied from another row, or has another format or another
+ * key.
  */
 export function decrypt(keys: VaultKeys, sealed: Sealed, bound: AssociatedData): Secret | null {
   if (sealed.length < HEADER_BYTES + GCM_NONCE_BYTES + TAG_BYTES || sealed[0] !== FORMAT_VERSION) return null;
@@ -47,8 +48,8 @@ export function decrypt(keys: VaultKeys, sealed: Sealed, bound: AssociatedData):
   return plain === null ? null : new Secret(plain.toString('utf8'));
 }
 
-// Seals what an operator is asked to approve. Each request has its own key, derived from the key of rows and its id, so
-// that no key seals twice. SOURCE: docs/formats.md, "Approvals"; RFC 5869; NIST SP 800-38D.
+// Encrypts the request that an operator is asked to approve. Each request has its own key, derived from the key of rows
+// and its id, so that no key encrypts twice. SOURCE: docs/formats.md, "Approvals"; RFC 5869; NIST SP 800-38D.
 
 /** One message per key, so that the nonce may be constant. */
 const NONCE = Buffer.alloc(GCM_NONCE_BYTES);

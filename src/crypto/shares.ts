@@ -1,6 +1,6 @@
 /**
- * Shares of a slot's secret: any `threshold` of them restore it, and fewer disclose nothing. A share is text of
- * base32 in groups; its checksum finds a mistyped one. SOURCE: docs/formats.md, "Keys".
+ * Shares of a slot's secret: any `threshold` of them restore it, and fewer disclose nothing. A share is a text of
+ * base32 in groups; its checksum detects a typing error. SOURCE: docs/formats.md, "Keys".
  */
 import { hash, randomBytes } from 'node:crypto';
 import { combine, split } from 'shamir-secret-sharing';
@@ -22,10 +22,10 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 const GROUP_LETTERS = 6;
 
 export interface Share {
-  /** All shares of a secret have the same: 8 hexadecimal digits. */
+  /** 8 hexadecimal digits, equal for all shares of a secret. */
   readonly group: string;
   readonly threshold: number;
-  /** 1 to the number of shares. */
+  /** The number of the share, from 1. */
   readonly index: number;
   readonly bytes: Uint8Array;
 }
@@ -33,7 +33,7 @@ export interface Share {
 export interface NewShares {
   readonly secret: Uint8Array;
   readonly group: string;
-  /** Hashes of the shares, one after the other, by which the service knows each of them: base64. */
+  /** Base64 of the hashes of all shares in order, by which the server recognises each of them. */
   readonly digests: string;
   /** One text for each holder. */
   readonly shares: readonly Secret[];
@@ -72,13 +72,13 @@ function toCount(value: unknown, max: number): number | null {
   return typeof value === 'number' && Number.isInteger(value) && value >= MIN_THRESHOLD && value <= max ? value : null;
 }
 
-/** Whether it is one of the shares whose digests the slot's parameters have: a forged one spoils nothing. */
+/** Whether it is one of the shares whose digests are in the slot's parameters. A forged share has no effect. */
 export function isShareOf({ index, bytes }: Share, { digests, threshold }: SlotParameters): boolean {
   const known = Buffer.from(String(digests), 'base64').subarray((index - 1) * DIGEST_BYTES, index * DIGEST_BYTES);
   return index > 0 && Number(threshold) >= 2 && known.equals(digestOf(bytes));
 }
 
-/** A share has 32 random bytes, so its hash discloses nothing. */
+/** The hash of a share. It discloses nothing, because a share has 32 random bytes. */
 function digestOf(bytes: Uint8Array): Buffer {
   return hash('sha256', bytes, 'buffer').subarray(0, DIGEST_BYTES);
 }
@@ -103,7 +103,7 @@ export function parseShare(text: string): Share | null {
   };
 }
 
-/** The secret of shares with different indices. Shares of different secrets give another one, which opens nothing. */
+/** The secret of shares with different indices. Shares of different secrets yield a secret that opens nothing. */
 export function combineShares(shares: readonly Share[]): Promise<Uint8Array> {
   return combine(shares.map(({ bytes }) => bytes));
 }

@@ -1,7 +1,6 @@
 /**
- * What browsers carry for a sign-in, which costs no storage: enrolment codes, codes that hand a session over, and the
- * state of a sign-in at a provider. Each is base64url of its fields and a MAC of 128 bits. SOURCE: docs/formats.md,
- * "Sign-in codes".
+ * Stateless codes for browser sign-in: enrolment codes, codes that hand a session over, and the state of a sign-in at a
+ * provider. Each is base64url of its fields and a MAC of 128 bits. SOURCE: docs/formats.md, "Sign-in codes".
  */
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { AgentId, ChallengeId, TokenHash } from '../core/names.ts';
@@ -32,7 +31,7 @@ function fromCode(text: string, bodyBytes: number): { readonly body: Buffer; rea
 const isMac = (mac: Buffer, expected: Buffer): boolean => timingSafeEqual(mac, expected.subarray(0, MAC_BYTES));
 const toBytes = (uuid: string): Buffer => Buffer.from(uuid.replaceAll('-', ''), 'hex');
 
-/** `state`: what the code is bound to besides. */
+/** `state`: additional text to which the code is bound. */
 export function encodeEnrolment(key: KeyObject, operatorId: AgentId, expiresAt: number, state: string): string {
   const time = Buffer.alloc(TIME_BYTES);
   time.writeUIntBE(expiresAt, 0, TIME_BYTES);
@@ -47,7 +46,7 @@ export interface EnrolmentCode {
   isFor(state: string): boolean;
 }
 
-/** Not yet authenticated. Null for a text that is not a code. */
+/** Decodes a code without authenticating it; null for any other text. */
 export function decodeEnrolment(key: KeyObject, text: string): EnrolmentCode | null {
   const parts = fromCode(text, TIME_BYTES + ID_BYTES);
   if (parts === null) return null;
@@ -64,7 +63,7 @@ export interface IssuedId {
   readonly issuedAt: number;
 }
 
-/** `tokenHash`: of the session that is handed over. */
+/** `tokenHash`: the hash of the token of the session that is handed over. */
 export function encodeHandoff(key: KeyObject, id: ChallengeId, tokenHash: TokenHash): string {
   const body = Buffer.concat([toBytes(id), Buffer.from(tokenHash, 'base64')]);
   return toCode(body, macOf(key, 'handoff', body.toString('base64')));
@@ -79,7 +78,7 @@ export function decodeHandoff(key: KeyObject, text: string): (IssuedId & { reado
   return { id, issuedAt: decoded.issuedAt, tokenHash: parts.body.subarray(ID_BYTES).toString('base64') as TokenHash };
 }
 
-/** The state of a sign-in at a provider that returns to the address. */
+/** The state of a sign-in at a provider that redirects to the URI. */
 export function encodeState(key: KeyObject, id: ChallengeId, redirectUri: string): string {
   return toCode(toBytes(id), macOf(key, 'oidc-state', id, redirectUri));
 }
@@ -93,7 +92,7 @@ export function decodeState(key: KeyObject, text: string, redirectUri: string): 
   return { id, issuedAt: decoded.issuedAt };
 }
 
-/** The PKCE verifier and the nonce of the sign-in, which only this service can derive. */
+/** The PKCE verifier and the nonce of the sign-in, which only this server can derive. */
 export function stateSecrets(key: KeyObject, id: ChallengeId): { readonly verifier: string; readonly nonce: string } {
   return {
     verifier: macOf(key, 'oidc-verifier', id).toString('base64url'),

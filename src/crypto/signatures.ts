@@ -28,7 +28,7 @@ const SMALL_ORDER = new Set([
 
 const generate = promisify(generateKeyPair);
 
-/** `privateKeyPem` is PKCS#8 in PEM, as `openssl pkeyutl -inkey` takes it. */
+/** `privateKeyPem` is PKCS#8 in PEM, as `openssl pkeyutl -inkey` accepts it. */
 export async function generateAgentKeys(): Promise<{ publicKey: PublicKey; privateKeyPem: string }> {
   const pair = await generate('ed25519');
   const raw = pair.publicKey.export({ type: 'spki', format: 'der' }).subarray(SPKI_PREFIX.length);
@@ -99,7 +99,10 @@ function toKeyObject(publicKey: PublicKey): KeyObject {
   return key;
 }
 
-/** A valid key without a known private key: signatures of unknown agents are checked with it, which takes as long. */
+/**
+ * A valid key whose private key is unknown. Signatures of unknown agents are checked with it, so that the check takes
+ * as long.
+ */
 export const DUMMY_PUBLIC_KEY = Buffer.from(
   'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511b',
   'hex',
@@ -119,7 +122,7 @@ export class Semaphore {
     try {
       return await work();
     } finally {
-      // Passes the permit on to the first waiter.
+      // Passes the permit to the first waiter.
       const next = this.#waiting.shift();
       if (next === undefined) this.#free += 1;
       else next();
@@ -128,8 +131,8 @@ export class Semaphore {
 }
 
 /**
- * Two checks per thread of libuv's pool. The pool also runs a batch's sync, which then waits for at most two checks per
- * thread and not for every pending login.
+ * Two checks per thread of libuv's pool. The pool also runs the sync of each batch, which then waits for at most two
+ * checks per thread, and not for every pending login.
  */
 const verifySemaphore = new Semaphore(8);
 

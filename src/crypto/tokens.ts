@@ -24,7 +24,7 @@ const USE_TOKEN = /lhu_([A-Za-z0-9_-]{43})$/;
 export type UseTokenHolder = readonly [agentId: string, path: string];
 
 /**
- * The token of a use lease: a nonce and a MAC of 128 bits each. WHY a MAC: the row of a lease has none, so an edit of
+ * The token of a use lease: a nonce and a MAC, of 128 bits each. WHY a MAC: the row of a lease has none, so an edit of
  * the database could give a lease of any agent a token that the editor knows.
  */
 export function newUseToken(rowKey: KeyObject, prefix: string, nonce: Uint8Array, holder: UseTokenHolder): Secret {
@@ -47,10 +47,10 @@ function useTokenMac(rowKey: KeyObject, nonce: Uint8Array, holder: UseTokenHolde
   return createHmac('sha256', rowKey).update(text).digest().subarray(0, NONCE_BYTES);
 }
 
-// Challenges, which need no storage to issue: the id contains the time and a MAC, and the nonce is derived from the id.
-// Id, as a UUID of version 8: milliseconds (48 bits) | version (4) | random (12) | variant (2) | masked flag (1) |
-// random (13) | MAC (48). The flag says whether the name was a registered agent's; the mask keeps that from the client.
-// SOURCE: docs/decisions.md, "Agents and sessions"; RFC 9562, section 5.8; docs/formats.md.
+// Challenges, which are issued without storage: the id contains the time and a MAC, and the nonce is derived from the
+// id. Id, as a UUID of version 8: milliseconds (48 bits) | version (4) | random (12) | variant (2) | masked
+// flag (1) | random (13) | MAC (48). The flag tells whether the name belonged to a registered agent; the mask hides
+// that from the client. SOURCE: docs/decisions.md, "Agents and sessions"; RFC 9562, section 5.8; docs/formats.md.
 
 const BODY_BYTES = 10;
 const MAC_BYTES = 6;
@@ -97,14 +97,14 @@ export function decodeChallengeId(key: KeyObject, id: ChallengeId): DecodedChall
 }
 
 /**
- * The 32 bytes to be signed. `subject` names the agent by its immutable id, so that an agent registered later under the
- * same name cannot use an old challenge.
+ * The 32 bytes to be signed. `subject` is the agent's immutable id, so that an agent that is registered later under the
+ * same name cannot use an earlier challenge.
  */
 export function deriveNonce(key: KeyObject, id: ChallengeId, subject: string): Buffer {
   return createHmac('sha256', key).update('nonce').update(id).update(subject).digest();
 }
 
-// A service proves to a command that it serves a data directory with an HMAC over the command's nonce, under a key in a
+// A server proves to a command that it serves a data directory, with an HMAC over the command's nonce under a key in a
 // file of that directory. Neither side sends the key.
 
 const BYTES = 32;
@@ -113,12 +113,12 @@ const PURPOSE = 'leasehold-data-dir-proof-v1';
 /** Base64 of 256 random bits, for a key or a nonce. */
 export const newProofText = (): string => randomBytes(BYTES).toString('base64');
 
-/** Strict base64 of 32 bytes. */
+/** Whether the text is strict base64 of 32 bytes. */
 export function isProofText(text: string): boolean {
   return /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/.test(text);
 }
 
-/** Base64. The MAC covers the address, so that a service at another address cannot relay the proof. */
+/** The proof in base64. The MAC covers the address, so that a server at another address cannot relay it. */
 export function serviceProof(key: string, nonce: string, address: string): string {
   const covered = JSON.stringify([PURPOSE, nonce, address]);
   return createHmac('sha256', Buffer.from(key, 'base64')).update(covered).digest('base64');

@@ -48,7 +48,7 @@ export function decodeHash(text: string): TreeHash | null {
   return bytes.length === HASH_BYTES && bytes.toString('base64') === text ? bytes.toString('latin1') : null;
 }
 
-/** The root over roots of complete subtrees, from the left to the right. */
+/** The root over the roots of complete subtrees, from left to right. */
 export function foldRight(hashes: readonly TreeHash[]): TreeHash {
   const last = hashes.at(-1);
   return last === undefined
@@ -57,8 +57,8 @@ export function foldRight(hashes: readonly TreeHash[]): TreeHash {
 }
 
 /**
- * The part of a tree that is needed to append to it: the roots of its complete subtrees, the largest first, one for
- * each bit of its size.
+ * The part of a tree that an append needs: the roots of its complete subtrees, the largest first, one for each bit of
+ * its size.
  */
 export class CompactRange {
   readonly #peaks: TreeHash[];
@@ -96,7 +96,7 @@ export class CompactRange {
     return new CompactRange(this.#size, this.#peaks);
   }
 
-  /** Adds a leaf. Appends the nodes that are to be stored to `completed`. */
+  /** Adds a leaf. Appends the nodes to be stored to `completed`. */
   append(mac: string, completed: TreeNode[]): void {
     let hashed = leafHash(mac);
     let level = 0;
@@ -126,8 +126,8 @@ function peakLevels(size: number): number[] {
   return levels;
 }
 
-// Inclusion and consistency proofs: which nodes they consist of, and how they are verified.
-// SOURCE: RFC 6962, sections 2.1.1 and 2.1.2; RFC 9162, sections 2.1.3.2 and 2.1.4.2 (verification).
+// Inclusion and consistency proofs: the nodes that they consist of, and their verification. SOURCE: RFC 6962, sections
+// 2.1.1 and 2.1.2; RFC 9162, sections 2.1.3.2 and 2.1.4.2 (verification).
 
 export interface LeafRange {
   readonly from: number;
@@ -163,7 +163,7 @@ export function consistencyRanges(oldSize: number, size: number): LeafRange[] {
   if (oldSize === 0 || oldSize === size) return [];
   const ranges: LeafRange[] = [];
   let [from, to] = [0, size];
-  // Whether the subtree begins at the first leaf, so that the verifier knows its root if all of it is old.
+  // Whether the subtree begins at the first leaf. The verifier then knows its root if all its leaves are old.
   let isOldRoot = true;
   while (to !== oldSize) {
     const middle = from + splitPoint(to - from);
@@ -179,7 +179,7 @@ export function consistencyRanges(oldSize: number, size: number): LeafRange[] {
   return isOldRoot ? ranges : [{ from, to }, ...ranges];
 }
 
-/** The complete subtrees of which a range that begins at a multiple of its largest one consists, from the left. */
+/** The complete subtrees of a range that begins at a multiple of its largest subtree, from the left. */
 export function completeSubtrees({ from, to }: LeafRange): Omit<TreeNode, 'hash'>[] {
   let next = from;
   return peakLevels(to - from).map((level) => {
