@@ -6,7 +6,7 @@ import { removeServiceWorkers } from './shell/foreign-workers.ts';
 import { applyTheme } from './shell/preferences.ts';
 
 applyTheme();
-// ORDER: before the first request, which a worker of another program could read.
+// ORDER: before the first request, which another program's worker could read.
 if (await removeServiceWorkers()) {
   followOtherTabs();
   void resumeSession();

@@ -8,10 +8,10 @@ import { WaitingCount } from './shell/waiting-count.tsx';
 export interface PageRow {
   readonly path: string;
   readonly title: string;
-  /** What the page answers, for the palette. */
+  /** The description of the page in the palette. */
   readonly description: string;
   readonly Page: ComponentType | LazyExoticComponent<ComponentType>;
-  /** Stands next to the title in the navigation. */
+  /** Shown next to the title in the navigation. */
   readonly Mark?: ComponentType;
 }
 

@@ -1,4 +1,4 @@
-/** A short state, such as the result of an entry. Its text says everything; the colour only helps. */
+/** A short state, such as the result of an entry. The text is complete without the colour. */
 export type Tone = 'neutral' | 'good' | 'warning' | 'danger';
 
 export function Badge({ text, tone = 'neutral' }: { readonly text: string; readonly tone?: Tone }) {

@@ -4,7 +4,7 @@ import { announce } from './live-region.tsx';
 
 interface Props {
   readonly text: string;
-  /** What the button copies, such as `the request id`. */
+  /** The name of the copied text, such as `the request id`. */
   readonly what: string;
 }
 

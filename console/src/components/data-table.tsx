@@ -17,19 +17,19 @@ interface Props<T> {
   /** The key of the row whose details are open. */
   readonly openKey?: string | null;
   readonly onOpen?: (row: T) => void;
-  /** In place of an empty table. */
+  /** Shown instead of an empty table. */
   readonly empty: ReactNode;
 }
 
 const ROW_PX = 34;
 const OVERSCAN_ROWS = 12;
-/** A taller element is cut by browsers. */
+/** Browsers limit the height of an element, and cut off a taller one. */
 const MAX_ROWS = 900_000;
 /** A pointer that moved further while its button was down did not click. */
 const CLICK_PX = 5;
 
 export function DataTable<T>({ label, columns: allColumns, rows, keyOf, openKey = null, onOpen, empty }: Props<T>) {
-  // As state, because an empty table has no element.
+  // Kept as state, because an empty table has no element.
   const [scroller, setScroller] = useState<HTMLDivElement | null>(null);
   const columns = useFittingColumns(scroller, allColumns, openKey !== null);
   const [current, setCurrent] = useState(0);
@@ -41,7 +41,7 @@ export function DataTable<T>({ label, columns: allColumns, rows, keyOf, openKey 
     estimateSize: () => ROW_PX,
     overscan: OVERSCAN_ROWS,
     useFlushSync: false,
-    // The header is inside of the scroller.
+    // The header is inside the scroller.
     scrollPaddingStart: ROW_PX,
   });
   const items = virtual.getVirtualItems();
@@ -72,7 +72,7 @@ export function DataTable<T>({ label, columns: allColumns, rows, keyOf, openKey 
   };
   if (rows.total === 0 && !rows.isPending && rows.error === null) return empty;
   const tracks = columns.map(({ width }) => width).join(' ');
-  // Header and rows are separate grids: with the same width they have the same columns.
+  // Header and rows are separate grids. With equal widths their columns line up.
   const minWidth = `calc(${columns.map(minWidthOf).join(' + ')})`;
   return (
     <div
@@ -132,7 +132,7 @@ interface RowProps {
   readonly onOpen: () => void;
 }
 
-/** Drawn again only when its content changes: the function that opens it is equal for the same row. */
+/** Rendered again only when its content changes: the function that opens a row stays the same for that row. */
 const Row = memo(
   function Row({ id, index, start, row, columns, tracks, isCurrent, isOpen, onOpen }: RowProps) {
     const pressed = useRef<{ readonly x: number; readonly y: number } | null>(null);

@@ -5,6 +5,6 @@ export function saveFile(name: string, type: string, parts: readonly BlobPart[])
   link.href = url;
   link.download = name;
   link.click();
-  // The browser reads it after the click.
+  // The browser reads the URL after the click.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

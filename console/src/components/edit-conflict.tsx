@@ -1,6 +1,6 @@
 /**
- * Tells an operator that somebody else changed or deleted the resource that is being edited. Nothing is saved: the
- * operator begins again with the present state, or applies the edited fields on top of it.
+ * Reports that the resource being edited was changed or deleted in the meantime. Nothing is saved. The operator starts
+ * again from the present state, or applies the edited fields on top of it.
  */
 import { LeaseholdError } from '../../../src/client/errors.ts';
 import type { Tagged } from '../../../src/client/leasehold.ts';
@@ -17,7 +17,7 @@ export interface Conflict<T> {
 }
 
 interface Subject {
-  /** The name of the resource in the entries of its changes. */
+  /** The resource name in the audit entries of its changes. */
   readonly resource: string;
   readonly events: readonly EventType[];
 }
@@ -25,7 +25,7 @@ interface Subject {
 export const isConflict = (error: unknown): boolean =>
   error instanceof LeaseholdError && error.code === 'PRECONDITION_FAILED';
 
-/** Null for any failure but that of a change by somebody else. */
+/** The conflict; null for any other failure. */
 export async function findConflict<T>(failure: unknown, { resource, events }: Subject): Promise<Conflict<T> | null> {
   if (!(failure instanceof LeaseholdError) || !isConflict(failure) || failure.current === undefined) return null;
   const change = await client.audit.lastChange(resource, events).catch(() => null);
@@ -34,11 +34,11 @@ export async function findConflict<T>(failure: unknown, { resource, events }: Su
 }
 
 interface Props {
-  /** Such as `The policy ci-reads`. */
+  /** Subject of the sentence, such as `The policy ci-reads`. */
   readonly what: string;
   readonly conflict: Conflict<unknown>;
   readonly onReload: () => void;
-  /** Keeps what was edited, to be saved on top of the present state; null where that is not possible. */
+  /** Keeps the edited fields, to save them on top of the present state; null if that is not possible. */
   readonly onKeep: (() => void) | null;
 }
 

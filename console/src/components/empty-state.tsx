@@ -1,10 +1,10 @@
-/** What a page shows when it has nothing: why, and the first step. */
+/** The content of an empty page: the reason, and the first step. */
 import type { ReactNode } from 'react';
 import { Copyable } from './copyable.tsx';
 
 interface Props {
   readonly title: string;
-  /** A command that does the first step. */
+  /** A command for the first step. */
   readonly command?: string;
   readonly children: ReactNode;
 }

@@ -1,4 +1,4 @@
-/** Every error of the console: what happened, what to do, and the code and request id that the server's log has. */
+/** The error panel of the console: the error, the advice, and the code and request id for the server log. */
 import { LeaseholdError } from '../../../src/client/errors.ts';
 import { Copyable } from './copyable.tsx';
 
@@ -7,7 +7,7 @@ interface Props {
   readonly onRetry?: () => void;
 }
 
-/** What to do, by code; the message says what happened. */
+/** Advice by error code; the message describes the error. */
 const ADVICE: Readonly<Record<string, string>> = {
   ACCESS_DENIED:
     'Your roles, or the policies that limit what you may change, do not include this. An administrator can change roles under Settings and policies under Access.',

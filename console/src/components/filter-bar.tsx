@@ -1,4 +1,4 @@
-/** A bar of filters whose state is in the URL, so that a link shows the same rows. */
+/** A bar of filters whose state is in the URL, so that a link reproduces the rows. */
 import { useId, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import { usePreferences, type Zone } from '../shell/preferences.ts';
@@ -28,11 +28,11 @@ export function useFilters(fields: readonly FilterField[]): Readonly<Record<stri
 }
 
 interface SetOptions {
-  /** Whether it was typed: Back then leads to the page before, and not through each text. */
+  /** Whether the value was typed. Back then leads to the previous page, and not through each text. */
   readonly isTyped?: boolean;
 }
 
-/** Sets or removes parameters of the URL. Back returns to the view before. */
+/** Sets or removes parameters of the URL. Back returns to the previous view. */
 export function useSetParameters() {
   const [, setParameters] = useSearchParams();
   return (changes: Readonly<Record<string, string | null>>, { isTyped = false }: SetOptions = {}): void => {
@@ -43,7 +43,7 @@ export function useSetParameters() {
         if (value === null || value === '') next.delete(name);
         else next.set(name, value);
       }
-      // The same address again would make Back seem to do nothing.
+      // With an equal URL, Back would seem to do nothing.
       options.replace ||= next.toString() === before.toString();
       return next;
     }, options);
@@ -82,7 +82,7 @@ interface FilterProps {
 function Filter({ field: { label, placeholder, options, suggestions, isTime }, value, onChange }: FilterProps) {
   const [text, setText] = useState(value);
   const [shownValue, setShownValue] = useState(value);
-  // A value that was set elsewhere replaces the text. WHY not a new element: it would take the focus away.
+  // A value that was set elsewhere replaces the text. WHY not a new element: the field would lose the focus.
   if (shownValue !== value) {
     setShownValue(value);
     setText(value);
@@ -128,14 +128,14 @@ function Filter({ field: { label, placeholder, options, suggestions, isTime }, v
 
 interface Props {
   readonly label: string;
-  /** ISO 8601; empty if it is not set. */
+  /** A time in ISO 8601; empty if it is not set. */
   readonly value: string;
   readonly onChange: (value: string) => void;
 }
 
-/** The text of the field, such as `2026-01-31T14:05:09`. Empty for what is not a time. */
+/** The text of the field, such as `2026-01-31T14:05:09`; empty if the value is not a time. */
 function toField(value: string, zone: Zone): string {
-  // The server reads a time without an offset as UTC, too.
+  // The server also reads a time without an offset as UTC.
   const date = new Date(/T(?!.*(?:Z|[+-]\d{2}:?\d{2})$)/i.test(value) ? `${value}Z` : value);
   return Number.isNaN(date.getTime()) ? '' : formatTime(date, zone, date.getMilliseconds() !== 0).replace(' ', 'T');
 }
@@ -150,7 +150,7 @@ function TimeFilter({ label, value, onChange }: Props) {
   const field = toField(value, zone);
   const [text, setText] = useState(field);
   const [shownField, setShownField] = useState(field);
-  // Another value, or the same in another zone.
+  // The value changed, or the same value is shown in another zone.
   if (shownField !== field) {
     setShownField(field);
     setText(field);

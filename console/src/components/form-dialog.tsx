@@ -6,12 +6,12 @@ interface ModalProps {
   readonly isOpen: boolean;
   readonly title: string;
   readonly className?: string | undefined;
-  /** Called by the browser too, when Escape closes it. */
+  /** Also called by the browser, when Escape closes the dialog. */
   readonly onClose: () => void;
   readonly children: ReactNode;
 }
 
-/** Its children exist only while it is open, so that each time begins without input. */
+/** The children exist only while the dialog is open, so that it always opens without input. */
 export function ModalDialog({ isOpen, title, className, onClose, children }: ModalProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
@@ -31,7 +31,7 @@ interface FormProps extends ModalProps {
   /** The verb on the button, such as `Register`. */
   readonly verb: string;
   readonly onSubmit: (values: FormData) => Promise<unknown>;
-  /** Returns whether the caller shows the failure; the dialog shows any other one itself. */
+  /** Returns whether the caller shows the failure. The dialog shows any other failure itself. */
   readonly onFailure?: (failure: unknown) => Promise<boolean>;
   /** Whether the form cannot be submitted now. */
   readonly isHeld?: boolean;
@@ -46,7 +46,7 @@ export function FormDialog({ isOpen, title, className, onClose, ...content }: Fo
 }
 
 interface FormContent extends Omit<FormProps, 'isOpen' | 'title' | 'className'> {
-  /** The class that lays it out. */
+  /** The CSS class for the layout. */
   readonly kind?: string;
   readonly tone: 'primary' | 'danger';
 }
@@ -87,12 +87,12 @@ function Form({ kind, tone, verb, children, onSubmit, onFailure, isHeld = false,
 
 interface ConfirmProps extends Omit<ModalProps, 'className'> {
   readonly verb: string;
-  /** Must be typed to confirm; usually the name of what is destroyed. */
+  /** The word to type to confirm; usually the name of the resource to destroy. */
   readonly typed?: string;
   readonly onConfirm: () => Promise<unknown>;
 }
 
-/** Asks before something is destroyed: the children name what ends and what stays. */
+/** Asks before something is destroyed. The children name the parts that end and the parts that stay. */
 export function ConfirmDialog({ isOpen, title, onClose, ...content }: ConfirmProps) {
   return (
     <ModalDialog isOpen={isOpen} title={title} className="confirm" onClose={onClose}>

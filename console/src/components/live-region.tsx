@@ -1,36 +1,39 @@
 /**
- * The one region that says what happened: `announce('12 entries are saved.')`. Screen readers read it, and it is in sight
- * for some seconds, without taking the focus or the pointer.
+ * The live region for results: `announce('12 entries are saved.')`. Screen readers read it, and it is visible for some
+ * seconds, without taking the focus or the pointer.
  */
 import { useEffect, useRef, useState, useSyncExternalStore } from 'react';
 
 interface Message {
   readonly text: string;
-  /** Whether it is in sight, too. */
+  /** Whether the text is also visible. */
   readonly isShown: boolean;
 }
 
 const SHOWN_MS = 7000;
 
 let message: Message = { text: '', isShown: false };
-/** Said when the message in sight has had its time. */
+/** The text to announce when the visible message has expired. */
 let quietNext: string | null = null;
 let isInSight = false;
 const listeners = new Set<() => void>();
 
-/** An equal text is announced again, because an invisible character changes it. */
+/** Announces an equal text again: an invisible character makes it different. */
 function say(text: string, isShown: boolean): void {
   message = { text: text === message.text ? `${text}\u200b` : text, isShown };
   for (const listener of listeners) listener();
 }
 
-/** A result that the page does not show otherwise. */
+/** Announces a result that the page does not show otherwise. */
 export function announce(text: string): void {
   isInSight = true;
   say(text, true);
 }
 
-/** What the page shows already, such as the number of rows: for screen readers alone. A result stays in sight before. */
+/**
+ * Announces content that the page already shows, such as the number of rows, to screen readers only. A visible result
+ * stays until it expires.
+ */
 export function announceQuietly(text: string): void {
   if (isInSight) quietNext = text;
   else say(text, false);
@@ -47,7 +50,7 @@ export function LiveRegion() {
   const [hidden, setHidden] = useState<Message | null>(null);
   const isVisible = current.isShown && current !== hidden;
   useEffect(() => {
-    // A dialog that was opened later is above it: it is put on top again.
+    // A dialog that was opened later covers the region, so the region is put on top again.
     if (current.isShown && document.querySelector('dialog[open]') !== null) region.current?.hidePopover();
     if (region.current?.matches(':popover-open') === false) region.current.showPopover();
     if (!current.isShown) return undefined;

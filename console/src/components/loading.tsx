@@ -1,4 +1,4 @@
-/** Shown while something is read. It appears after a moment, so that quick answers do not flicker. */
+/** Shown while data is loading. Delayed, so that fast responses do not flicker. */
 export function Loading({ what }: { readonly what: string }) {
   return (
     <p className="loading" role="status">

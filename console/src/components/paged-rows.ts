@@ -1,6 +1,6 @@
 /**
  * Rows of a long list, read by pages as they come into sight. WHY not an infinite query: the scroll bar reaches every
- * row of a million directly, and an infinite query would read all pages before it.
+ * row of a million directly, and an infinite query would first read all previous pages.
  */
 import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { useCallback, useState } from 'react';
@@ -12,7 +12,7 @@ export interface PagedRows<T> {
   rowAt(index: number): T | undefined;
   /** Reports the rows in sight. */
   show(first: number, last: number): void;
-  /** Whether nothing was read yet. */
+  /** Whether nothing has been read yet. */
   readonly isPending: boolean;
   readonly error: unknown;
   refetch(): void;
@@ -22,7 +22,7 @@ interface Options<T> {
   /** Identifies the list and its filters. */
   readonly queryKey: readonly unknown[];
   readonly read: (page: { offset: number; limit: number }, signal: AbortSignal) => Promise<Page<T>>;
-  /** Reads the pages in sight again and again; off by default. */
+  /** The interval at which the pages in sight are read again; off by default. */
   readonly refetchIntervalMs?: number;
 }
 
@@ -30,7 +30,7 @@ const PAGE_ROWS = 200;
 
 export function usePagedRows<T>({ queryKey, read, refetchIntervalMs }: Options<T>): PagedRows<T> {
   const [range, setRange] = useState({ first: 0, last: 0 });
-  // The first page is always among them, because it knows how many rows exist.
+  // The first page is always included, because its response contains the number of rows.
   const inSight = Array.from({ length: range.last - range.first + 1 }, (_, index) => range.first + index);
   const pages = [0, ...inSight.filter((page) => page > 0)];
   const results = useQueries({
@@ -64,7 +64,7 @@ export function usePagedRows<T>({ queryKey, read, refetchIntervalMs }: Options<T
   };
 }
 
-/** Rows that are in memory already, such as a short list. */
+/** Rows that are already in memory, such as a short list. */
 export function toRows<T>(rows: readonly T[]): PagedRows<T> {
   return {
     total: rows.length,

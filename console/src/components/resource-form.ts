@@ -5,15 +5,15 @@
 import { type AnyField, entriesOf, type Fields, isRecord, nounOf } from '../../../src/engine/field.ts';
 import type { DraftOf, ResourceType } from '../../../src/engine/resource.ts';
 
-/** The inputs' texts, keyed by the field as messages name it, such as `limits.concurrent`. Checkboxes have a list. */
+/** The texts of the inputs, by the field name in messages, such as `limits.concurrent`. Checkboxes have a list. */
 export type FormFields = Readonly<Record<string, string | readonly string[]>>;
 
 export interface FormField {
   readonly name: string;
-  /** The field of the request that contains this one, or is it. A problem has this name. */
+  /** The field of the request that is or contains this field. Problems are reported under this name. */
   readonly part: string;
   readonly field: AnyField;
-  /** Whether an empty input leaves the field out. */
+  /** Whether an empty input omits the field. */
   readonly mayBeEmpty: boolean;
   /** The input whose choice decides whether the record of this field is given; null for none. */
   readonly givenBy: string | null;
@@ -108,6 +108,6 @@ function valueIn({ form }: AnyField, given: string | readonly string[]): unknown
   if (form.kind === 'list') {
     return text === '' ? [] : text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.trim()]));
   }
-  // The rule for integers rejects NaN by the name of the field.
+  // The rule for integers rejects NaN with the name of the field.
   return form.kind === 'integer' ? (/^\d+$/.test(text) ? Number(text) : Number.NaN) : text;
 }

@@ -7,7 +7,7 @@ interface Props {
   readonly of: Fields;
   readonly fields: FormFields;
   readonly problems: Readonly<Record<string, string>>;
-  /** The name of the field that cannot be changed; null for none. */
+  /** The name of the field that cannot be changed; null if all can. */
   readonly fixed: string | null;
   readonly onChange: (part: string, changes: FormFields) => void;
   readonly onBlur: (part: string) => (event: FocusEvent) => void;

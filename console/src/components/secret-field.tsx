@@ -1,6 +1,6 @@
 /**
- * A masked field for a secret of any number of lines, which arrives as it was pasted. INVARIANT: the secret is in the
- * field only, and in no state of a component; the owner reads it when it is sent, and empties the field then.
+ * A masked field for a secret of any number of lines, which keeps it exactly as it was pasted. INVARIANT: the secret is
+ * only in the field, and in no state of a component. The owner reads it when it is sent, and then empties the field.
  */
 import {
   type ClipboardEvent,
@@ -17,7 +17,7 @@ import { ErrorPanel } from './error-panel.tsx';
 import { describeSecret, FROM_FILE, fromFieldText, toFieldText } from './secret-text.ts';
 
 export interface SecretInput {
-  /** @throws LeaseholdError INVALID_REQUEST for text that cannot be sent as it is */
+  /** @throws LeaseholdError INVALID_REQUEST for text that cannot be sent unchanged */
   read(): string;
   clear(): void;
 }
@@ -27,7 +27,7 @@ interface Props {
   readonly label: string;
 }
 
-/** What was pasted or dropped, before the browser changes its line breaks. @throws LeaseholdError INVALID_REQUEST */
+/** The pasted or dropped text, before the browser changes its line breaks. @throws LeaseholdError INVALID_REQUEST */
 function textOf(data: DataTransfer): string {
   if (data.files.length > 0) throw new LeaseholdError('INVALID_REQUEST', `value: is text and not a file. ${FROM_FILE}`);
   return toFieldText(data.getData('text/plain'));
@@ -37,7 +37,7 @@ function describe(field: HTMLTextAreaElement): string {
   try {
     return describeSecret(fromFieldText(field.value));
   } catch {
-    // Sending it says what is wrong.
+    // Submitting the form reports the problem.
     return '';
   }
 }
@@ -67,7 +67,7 @@ export function SecretField({ ref, label }: Props) {
       setError(failure);
     }
   };
-  /** A masked text cannot be copied, as in a field for a password. */
+  /** Prevents copying a masked text, as a password field does. */
   const take = (event: ClipboardEvent<HTMLTextAreaElement>): void => {
     const { currentTarget, clipboardData, type } = event;
     const { selectionStart: from, selectionEnd: to, value } = currentTarget;

@@ -1,6 +1,6 @@
 /**
- * The text of a field for a secret, without loss. A text field turns CR LF and CR into LF, so a carriage return is kept
- * in it as a noncharacter, which no text outside a program contains.
+ * Converts between a secret and the text of its field, without loss. A text field turns CR LF and CR into LF. A
+ * carriage return is therefore kept as a noncharacter, which no text outside a program contains.
  */
 import { LeaseholdError } from '../../../src/client/errors.ts';
 import { countText } from './count-text.ts';
@@ -8,7 +8,7 @@ import { countText } from './count-text.ts';
 /** SOURCE: Unicode, section 23.7: noncharacters are for internal use. */
 const STAND_IN = '\ufdd0';
 
-/** @throws LeaseholdError INVALID_REQUEST for text that the field cannot keep as it is */
+/** @throws LeaseholdError INVALID_REQUEST for text that the field cannot keep unchanged */
 export function toFieldText(text: string): string {
   if (text.includes('\u0000')) throw unfit('a NUL character (U+0000)');
   if (text.includes(STAND_IN)) throw unfit('the noncharacter U+FDD0');
@@ -23,14 +23,14 @@ export function fromFieldText(fieldText: string): string {
   return fieldText.replaceAll(STAND_IN, '\r');
 }
 
-/** The remedy for what a text field cannot keep or does not take. */
+/** The remedy for text that a text field cannot keep or rejects. */
 export const FROM_FILE = 'Choose “the content of a file” instead.';
 
 function unfit(what: string): LeaseholdError {
   return new LeaseholdError('INVALID_REQUEST', `value: contains ${what}, which a text field cannot keep. ${FROM_FILE}`);
 }
 
-/** Such as `4 lines, 71 bytes, ends with a line break`; empty for an empty text. */
+/** A description such as `4 lines, 71 bytes, ends with a line break`; empty for an empty text. */
 export function describeSecret(text: string): string {
   if (text === '') return '';
   const breaks = text.match(/\r\n|\r|\n/g) ?? [];

@@ -1,6 +1,6 @@
 /**
- * The details of a row, next to the list and over it on a narrow window. Its heading takes the focus, which returns to
- * what opened it. Escape closes it.
+ * The details of a row, beside the list, or over it in a narrow window. Its heading takes the focus, which later
+ * returns to the element that opened the panel. Escape closes the panel.
  */
 import { type ReactNode, useEffect, useId, useRef } from 'react';
 
@@ -17,11 +17,11 @@ export function SidePanel({ title, onClose, children }: Props) {
   useEffect(() => {
     if (title === '') return undefined;
     const takeFocus = (): void => {
-      // Another title in the same panel: the opener stays.
+      // Only the title of the panel changed, so the opener stays.
       if (!isInPanel(document.activeElement)) opener.current = document.activeElement;
       heading.current?.focus();
     };
-    // Under an open dialog nothing takes the focus. When it closes, the focus is first on what had opened it.
+    // While a dialog is open, nothing behind it takes the focus. When it closes, its opener receives the focus first.
     const dialog = document.querySelector('dialog[open]');
     if (dialog === null) takeFocus();
     else dialog.addEventListener('close', takeFocus, { once: true });
@@ -52,7 +52,10 @@ export function SidePanel({ title, onClose, children }: Props) {
 
 const isInPanel = (element: Element | null): boolean => element?.closest('.panel') != null;
 
-/** Returns the focus of a closed panel. What has the focus by then keeps it; an opener that was removed is replaced by its list. */
+/**
+ * Returns the focus of a closed panel. An element that took the focus in the meantime keeps it. If the opener was
+ * removed, its list receives the focus.
+ */
 function returnFocus(opener: Element | null): void {
   const { activeElement, body } = document;
   if (activeElement !== null && activeElement !== body) return;
@@ -62,7 +65,7 @@ function returnFocus(opener: Element | null): void {
   if (target instanceof HTMLElement) target.focus();
 }
 
-/** Names and values of one thing. */
+/** Names and values of one resource. */
 export function Facts({ rows }: { readonly rows: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className="facts">

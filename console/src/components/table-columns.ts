@@ -1,4 +1,4 @@
-/** The columns of a table, and which of them have room. */
+/** The columns of a table, and the choice of columns that fit. */
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 
 export interface TableColumn<T> {
@@ -6,7 +6,7 @@ export interface TableColumn<T> {
   /** A CSS grid track in rem, such as `10rem` or `minmax(8rem, 2fr)`. */
   readonly width: string;
   readonly cell: (row: T) => ReactNode;
-  /** Whether it is left out where details take the room: 1 for the first that is, 2 for the next. */
+  /** Hide order while the details panel is open: 1 hides first; undefined never hides. */
   readonly leaves?: number;
 }
 
@@ -14,8 +14,8 @@ export const minWidthOf = ({ width }: { readonly width: string }): string =>
   /^minmax\(([^,]+),/.exec(width)?.[1] ?? width;
 
 /**
- * All columns, or while details are open next to the table those that fit, because a cut table does not show that it
- * continues to the side. The details have what is left out.
+ * All columns; beside open details, only those that fit, because a clipped table does not show that it continues
+ * sideways. The details contain the hidden columns.
  */
 export function useFittingColumns<T>(
   table: HTMLElement | null,

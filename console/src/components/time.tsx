@@ -2,7 +2,7 @@
 import { usePreferences, type Zone } from '../shell/preferences.ts';
 
 interface Props {
-  /** ISO 8601. */
+  /** A time in ISO 8601. */
   readonly at: string;
   /** Whether milliseconds are shown. */
   readonly isPrecise?: boolean;
@@ -10,7 +10,7 @@ interface Props {
 
 const padded = (number: number, digits = 2): string => String(number).padStart(digits, '0');
 
-/** Such as `2026-01-31 14:05:09.123`. */
+/** A time such as `2026-01-31 14:05:09.123`. */
 export function formatTime(date: Date, zone: Zone, isPrecise: boolean): string {
   if (zone === 'UTC') {
     return date

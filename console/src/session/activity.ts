@@ -1,7 +1,7 @@
 /**
- * Keeps the session while its person is active: renews it when less than ten minutes are left and a key or the pointer
- * was used since the last check. An idle session is left to end; the notice before it says so. The administrator's
- * token does not end, so the page signs it out after the same time.
+ * Keeps the session while its operator is active: renews it when less than ten minutes are left and a key or the
+ * pointer was used since the last check. An idle session ends by itself, after a notice. The administrator's token does
+ * not end, so the page signs it out after the same time.
  */
 import { useEffect, useRef, useState } from 'react';
 import { noticeError, renewWhileActive, signOut } from './console-client.ts';
@@ -18,7 +18,7 @@ const EVENTS = ['keydown', 'pointerdown', 'wheel', 'touchstart'] as const;
 
 export interface NearEnd {
   readonly leftMs: number;
-  /** Whether it is the idle end, which a renewal moves. */
+  /** Whether the session ends because it is idle, which a renewal postpones. */
   readonly isExtensible: boolean;
 }
 
@@ -35,7 +35,7 @@ function millisecondsSince({ monotonicMs, serverMs }: ReturnType<typeof readCloc
 /** Returns the end of the session once it is near; null otherwise. */
 export function useActivity({ expiresAt, endsAt, expiryMs }: Person): NearEnd | null {
   const [nearEnd, setNearEnd] = useState<NearEnd | null>(null);
-  // WHY not inside the effect: a new end of the session would then count as activity, and renew an idle session.
+  // WHY not inside the effect: a new end of the session would count as activity, and would renew an idle session.
   const activeAt = useRef(readClocks());
   useEffect(() => {
     const note = (): void => {

@@ -1,6 +1,6 @@
 /**
- * The project's client with the session of this browser. Calls that the client does not have yet go through `api`,
- * which has the same authentication, timeouts and retries.
+ * The project's client with the session of this browser. Calls that the client lacks use `api`, with the same
+ * authentication, timeouts and retries.
  */
 import { ApiClient } from '../../../src/client/api-client.ts';
 import { browserCaller, tokenCaller } from '../../../src/client/authentication.ts';
@@ -35,7 +35,7 @@ const transport = new Transport({
   onApprovalPending: undefined,
 });
 
-/** The last automatic renewal, as `performance.now()` showed it. */
+/** The time of the last automatic renewal, on the clock of `performance.now()`. */
 let renewedAt = Number.NEGATIVE_INFINITY;
 
 export const session = new SessionStore();
@@ -48,7 +48,7 @@ export const client = new Leasehold({
   fetch: timedFetch,
 });
 export const api = new ApiClient(transport, session.caller);
-/** Calls without a session, whose response sets the cookie of one. */
+/** Calls without a session, whose response sets the cookie of a session. */
 export const signInCalls = new SignIn(
   new ApiClient(
     transport,
@@ -56,7 +56,7 @@ export const signInCalls = new SignIn(
   ),
 );
 
-/** Reads who is signed in. @throws LeaseholdError 401 for an invalid session */
+/** Reads the signed-in identity. @throws LeaseholdError 401 for an invalid session */
 async function readPerson(): Promise<Person> {
   try {
     const sentAt = performance.now();
@@ -76,7 +76,7 @@ async function readPerson(): Promise<Person> {
   }
 }
 
-/** Finds out whether the stored part of a session is still valid. */
+/** Checks whether the stored part of a session is still valid. */
 export async function resumeSession(): Promise<void> {
   if (session.read().kind !== 'checking') return;
   try {
@@ -88,14 +88,14 @@ export async function resumeSession(): Promise<void> {
   }
 }
 
-/** Another tab signed in or out, which replaces the cookie of this one, too. */
+/** Follows another tab that signs in or out, which also replaces the cookie of this tab. */
 export function followOtherTabs(): void {
   addEventListener('storage', () => {
     if (session.adoptStored()) void resumeSession();
   });
 }
 
-/** Asks again who is signed in, after the server did not answer. */
+/** Reads the signed-in identity again, after the server did not respond. */
 export async function retrySession(): Promise<void> {
   session.check();
   await resumeSession();
@@ -103,7 +103,7 @@ export async function retrySession(): Promise<void> {
 
 const isRejected = (error: unknown): boolean => error instanceof LeaseholdError && error.status === 401;
 
-/** Exchanges the token for a session of this browser; the page keeps nothing of it. @throws LeaseholdError */
+/** Exchanges the token for a session of this browser. The page does not keep the token. @throws LeaseholdError */
 export async function signInWithToken(text: string): Promise<void> {
   const calls = new SignIn(new ApiClient(transport, tokenCaller(text.trim())));
   await openBrowserSession(await calls.openBrowser());
@@ -111,18 +111,18 @@ export async function signInWithToken(text: string): Promise<void> {
 
 /** @throws LeaseholdError */
 export async function openBrowserSession({ session_part, expires_at }: BrowserSession): Promise<void> {
-  // Only the administrator's token has no end.
+  // Only the administrator's token never expires.
   session.storePart(session_part, expires_at === null);
   session.signIn(await readPerson());
 }
 
-/** Extends the session; the state then has the new end. */
+/** Extends the session; the state then contains the new end. */
 export async function renewSession(): Promise<void> {
   await client.renewSession();
   session.signIn(await readPerson());
 }
 
-/** No more than once a minute, whatever the times of the session are. The server has the same limit. */
+/** Renews the session, at most once a minute, whatever its times are. The server has the same limit. */
 export async function renewWhileActive(): Promise<void> {
   const now = performance.now();
   if (now - renewedAt < MIN_RENEWAL_INTERVAL_MS) return;
@@ -130,7 +130,7 @@ export async function renewWhileActive(): Promise<void> {
   await renewSession();
 }
 
-/** The administrator's token has no session that could end, but a cookie in this browser. */
+/** Signs out. The administrator's token has no session to end, but a cookie in this browser. */
 export async function signOut(reason: string | null = null): Promise<void> {
   try {
     if (session.read().kind === 'signed-in') await client.logOut();
@@ -139,7 +139,7 @@ export async function signOut(reason: string | null = null): Promise<void> {
   }
 }
 
-/** Every failed call comes here: a rejected session ends, and the sign-in page returns to the same address. */
+/** Handles every failed call. A rejected session ends, and the sign-in page returns to the same URL. */
 export function noticeError(error: unknown): void {
   if (!isRejected(error) || session.read().kind !== 'signed-in') return;
   if (session.adoptStored()) void resumeSession();

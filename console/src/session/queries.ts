@@ -1,6 +1,6 @@
 /**
- * The cache of everything that was read. The client retries on its own, so queries do not; it is emptied when the
- * session ends and when another person signs in, who then sees nothing of it.
+ * The cache of all data that was read. The client retries by itself, so queries do not. The cache is emptied when the
+ * session ends and when another operator signs in, who then sees none of it.
  */
 import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { noticeError, session } from './console-client.ts';
@@ -18,7 +18,7 @@ export const queries = new QueryClient({
   },
 });
 
-/** Whose data the cache has; null if it has no person’s. */
+/** The operator whose data is cached; null if there is none. */
 let owner: string | null = null;
 session.subscribe(() => {
   const state = session.read();

@@ -1,15 +1,15 @@
 /**
  * The session of this browser, and why the last one ended. Only the part of its token that is useless without the
- * cookie is stored: that of an operator for all tabs, and that of the administrator's token, which does not end, for
- * this tab alone.
+ * cookie is stored. The part of an operator's session is stored for all tabs. The part of the administrator's token,
+ * which does not end, is stored for this tab alone.
  */
 import { browserCaller } from '../../../src/client/authentication.ts';
 import type { AuthProvider } from '../../../src/client/transport.ts';
 
-/** `checking`: a stored part exists, and the server has not yet said whether it is valid. */
+/** `checking`: a stored part exists, and the server has not yet confirmed that it is valid. */
 export type SessionState =
   | { readonly kind: 'checking' }
-  /** The part is kept, because the server may say later that it is valid. */
+  /** The part is kept, because the server may still confirm it. */
   | { readonly kind: 'unknown'; readonly error: unknown }
   | { readonly kind: 'signed-out'; readonly reason: string | null }
   | { readonly kind: 'signed-in'; readonly person: Person };
@@ -17,27 +17,27 @@ export type SessionState =
 export interface Person {
   readonly name: string;
   readonly roles: readonly string[];
-  /** Whether it is the administrator's token, and not an operator. */
+  /** Whether the session belongs to the administrator's token, and not to an operator. */
   readonly isAdministrator: boolean;
-  /** ISO 8601; null if the session does not end. */
+  /** A time in ISO 8601; null if the session does not end. */
   readonly expiresAt: string | null;
-  /** The end that renewals do not move; null if none exists. */
+  /** The end that renewals do not move; null if there is none. */
   readonly endsAt: string | null;
-  /** The end of the session as `performance.now()` will show it, whatever the browser's clock shows. */
+  /** The end of the session on the clock of `performance.now()`, independent of the browser's wall clock. */
   readonly expiryMs: number | null;
 }
 
 const PART_KEY = 'leasehold.session-part';
 const ENDED_ELSEWHERE = 'You signed out in another tab.';
 
-/** That of the administrator's token is of this tab alone. */
+/** The stored part. The part of the administrator's token belongs to this tab alone. */
 function storedPart(): string | null {
   return sessionStorage.getItem(PART_KEY) ?? localStorage.getItem(PART_KEY);
 }
 
 export class SessionStore {
   #state: SessionState;
-  /** WHY not read from the storage for each call: another tab may have signed in someone else there. */
+  /** WHY not read from the storage for each call: another tab may have signed in another operator there. */
   #part = storedPart();
   readonly #listeners = new Set<() => void>();
 
@@ -52,7 +52,7 @@ export class SessionStore {
     return () => this.#listeners.delete(listener);
   };
 
-  /** Authenticates every call by the session of that moment. */
+  /** Authenticates every call with the session of that moment. */
   readonly caller: AuthProvider = browserCaller(() => this.#part);
 
   storePart(part: string, isAdministrator: boolean): void {
@@ -61,7 +61,7 @@ export class SessionStore {
     this.#part = part;
   }
 
-  /** Follows a sign-in or a sign-out of another tab. Returns whether a session has to be read. */
+  /** Follows a sign-in or a sign-out in another tab. Returns whether a session has to be read. */
   adoptStored(): boolean {
     const stored = storedPart();
     if (stored === this.#part) return false;
@@ -74,7 +74,7 @@ export class SessionStore {
     this.#set({ kind: 'checking' });
   }
 
-  /** The server did not say who it is. */
+  /** Called if the server did not return the identity. */
   suspend(error: unknown): void {
     this.#set({ kind: 'unknown', error });
   }

@@ -1,4 +1,4 @@
-/** The session as components see it. */
+/** The session, for components. */
 import { useSyncExternalStore } from 'react';
 import { session } from './console-client.ts';
 import type { SessionState } from './session-store.ts';
@@ -7,7 +7,9 @@ export function useSession(): SessionState {
   return useSyncExternalStore(session.subscribe, session.read);
 }
 
-/** Whether the person has one of the roles; an administrator has all of them. The server decides in any case. */
+/**
+ * Whether the operator has one of the roles; an administrator has all of them. The server enforces roles in any case.
+ */
 export function useRole(...wanted: readonly string[]): boolean {
   const state = useSession();
   if (state.kind !== 'signed-in') return false;

@@ -1,4 +1,4 @@
-/** The palette: pages and what the server finds, by typing; arrows choose, Enter opens. */
+/** The command palette: pages and search results, found by typing. Arrows select, Enter opens. */
 import { useQuery } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
@@ -29,7 +29,7 @@ export function CommandPalette({ isOpen, onClose }: Props) {
   }, [isOpen]);
   return (
     <dialog ref={dialog} className="palette" aria-label="Search" onClose={onClose}>
-      {/* Closing returns the focus, so it comes before the command, whose page moves the focus to its heading. */}
+      {/* Closing returns the focus, so it comes before the command, which moves the focus to a new heading. */}
       {isOpen && <PaletteContent onClose={() => dialog.current?.close()} />}
     </dialog>
   );
@@ -77,7 +77,7 @@ function PaletteContent({ onClose }: Pick<Props, 'onClose'>) {
       />
       <div ref={list} id={listId} role="listbox" aria-label="Results" className="palette-list">
         {commands.map((command, index) => (
-          // The combobox above handles every key; the pointer is a second path to the same commands.
+          // The combobox above handles every key; the pointer is a second way to choose the same commands.
           <div
             key={command.key}
             id={`${listId}-${index}`}

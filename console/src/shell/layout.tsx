@@ -38,7 +38,7 @@ function Navigation() {
   useEffect(() => {
     const { current } = navigation;
     if (page === '' || current === null) return undefined;
-    // In a narrow window the pages are one line, which scrolls. A number that appears in it moves the others.
+    // In a narrow window the pages are one scrolling line. A number that appears in it moves the others.
     const show = (): void =>
       current.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
     const observer = new ResizeObserver(show);

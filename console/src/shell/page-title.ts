@@ -1,4 +1,4 @@
-/** The title of the window: the page, and in front of it how many requests wait for an approval. */
+/** The title of the window: the number of pending approvals, and the page. */
 let [page, waiting] = ['', 0];
 
 function show(): void {

@@ -1,4 +1,4 @@
-/** What a person chose for this browser: theme and time zone. Stored locally; nothing here is secret. */
+/** Preferences of this browser: theme and time zone. Stored locally; they contain no secret. */
 import { useSyncExternalStore } from 'react';
 
 export const THEMES = ['system', 'light', 'dark'] as const;

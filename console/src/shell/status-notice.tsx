@@ -1,4 +1,4 @@
-/** Says what state the server is in when it does not serve everything: locked, rolled back, failing or unreachable. */
+/** Reports the state of a server that is locked, rolled back, failing or unreachable. */
 import { useQuery } from '@tanstack/react-query';
 import { LeaseholdError } from '../../../src/client/errors.ts';
 import { client } from '../session/console-client.ts';

@@ -1,4 +1,4 @@
-/** The bar above every page: search, theme, time zone, and who is signed in. */
+/** The bar above every page: search, theme, time zone, and the signed-in operator. */
 import { signOut } from '../session/console-client.ts';
 import type { Person } from '../session/session-store.ts';
 import { setPreference, THEMES, usePreferences, ZONES } from './preferences.ts';

@@ -1,4 +1,4 @@
-/** The number of requests that wait for an approval, in the navigation and in the title of the window. */
+/** The number of pending approvals, in the navigation and in the title of the window. */
 import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { client } from '../session/console-client.ts';
@@ -13,7 +13,7 @@ export function WaitingCount() {
     queryFn: async ({ signal }) =>
       (await client.approvals.list({ status: 'pending', limit: 1 }, { signal })).meta.total,
     refetchInterval: INTERVAL_MS,
-    // The title is what a person sees of a window in the background.
+    // For a window in the background, the operator sees only the title.
     refetchIntervalInBackground: true,
   });
   useEffect(() => setWaitingCount(count), [count]);

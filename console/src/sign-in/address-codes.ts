@@ -1,4 +1,4 @@
-/** One-time codes in the fragment of the address, which browsers send to no server. */
+/** One-time codes in the fragment of the URL, which browsers send to no server. */
 
 /** The code of `#handoff=CODE`, with which `leasehold console` opens the page. */
 export function readHandoffCode(): string | null {
@@ -11,7 +11,7 @@ export function readEnrolmentCode(): string | null {
 }
 
 /**
- * Removes the code from the address. Called once the page is shown. WHY not when the code is read: React may begin to
+ * Removes the code from the URL. Called once the page is shown. WHY not when the code is read: React may begin to
  * render a page, give up and begin again, and the code would be lost.
  */
 export function removeFragment(): void {

@@ -1,4 +1,4 @@
-/** `/console/callback`: where the organisation's provider returns to. */
+/** `/console/callback`: the page to which the identity provider redirects. */
 import { useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { ErrorPanel } from '../components/error-panel.tsx';

@@ -14,7 +14,7 @@ export function EnrolPage() {
   useEffect(removeFragment, []);
   const [isDone, setDone] = useState(false);
   const [error, setError] = useState<unknown>(null);
-  // Their challenge is not used: the button asks for another one.
+  // Their challenge is not used, because the button requests another one.
   const options = useQuery({
     queryKey: ['enrolment'],
     queryFn: ({ signal }) => signInCalls.registrationOptions({ code: code ?? '' }, { signal }),

@@ -1,4 +1,4 @@
-/** Signing in with the organisation's provider: there and back, with a state that only this tab knows. */
+/** Signing in with the identity provider, with a state that only this tab knows. */
 import { LeaseholdError } from '../../../src/client/errors.ts';
 import { openBrowserSession, signInCalls } from '../session/console-client.ts';
 
@@ -16,12 +16,12 @@ export async function startOidc(): Promise<void> {
   location.assign(target);
 }
 
-/** Resolves to the path below `/console` to continue at. */
+/** Resolves to the path below `/console` at which to continue. */
 export async function finishOidc(parameters: URLSearchParams): Promise<string> {
   const [code, state] = [parameters.get('code'), parameters.get('state')];
   const expected = sessionStorage.getItem(STATE_KEY);
   sessionStorage.removeItem(STATE_KEY);
-  // WHY compared here: a link of an attacker would sign the person in as the attacker.
+  // WHY compared here: an attacker's link would sign the operator in as the attacker.
   if (code === null || state === null || state !== expected) {
     throw new LeaseholdError('INVALID_RESPONSE', 'this sign-in was not started in this tab, or it was interrupted');
   }

@@ -11,7 +11,7 @@ function toResponse(credential: Credential | null): unknown {
   return credential.toJSON();
 }
 
-/** Explains the errors of the browser, of which most say little. */
+/** Explains the errors of the browser, most of which are not helpful. */
 async function ask(work: () => Promise<Credential | null>): Promise<unknown> {
   if (!('PublicKeyCredential' in window)) {
     throw new LeaseholdError('BAD_KEY', 'this browser has no passkeys here; they need https or localhost');
@@ -29,7 +29,7 @@ async function ask(work: () => Promise<Credential | null>): Promise<unknown> {
 export async function signInWithPasskey(): Promise<void> {
   const { challenge_id, options } = await signInCalls.passkeyOptions();
   const publicKey = PublicKeyCredential.parseRequestOptionsFromJSON(options);
-  // The browser makes what the server's schema describes, and the server checks it.
+  // The browser returns the type that the server's schema describes, and the server checks it.
   const response = (await ask(() => navigator.credentials.get({ publicKey }))) as AssertionRequest['response'];
   await openBrowserSession(await signInCalls.verifyPasskey({ challenge_id, response }));
 }
@@ -43,5 +43,5 @@ async function register(calls: SignIn, label: string, code: { readonly code?: st
 
 export const enrolPasskey = (code: string, label: string): Promise<Passkey> => register(signInCalls, label, { code });
 
-/** Adds one for the operator that is signed in. */
+/** Adds a passkey for the signed-in operator. */
 export const addPasskey = (label: string): Promise<Passkey> => register(client.signIn, label, {});

@@ -1,4 +1,4 @@
-/** Signing in: by passkey, by the organisation's provider, by a one-time code in the address, or by a pasted token. */
+/** Signing in: by passkey, by the identity provider, by a one-time code in the URL, or by a pasted token. */
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { EmptyState } from '../components/empty-state.tsx';
@@ -78,7 +78,10 @@ interface Answers {
   readonly onRefuse: () => void;
 }
 
-/** WHY asked: a link of an attacker would sign the person in as the attacker, who then sees what the person stores. */
+/**
+ * WHY asked: an attacker's link would sign the operator in as the attacker, who then sees the values that the operator
+ * stores.
+ */
 function HandoffQuestion({ onAccept, onRefuse }: Answers) {
   return (
     <section className="notice warning" aria-label="Sign in with this link">

@@ -1,4 +1,4 @@
-/** Who may do what, and why: the matrix, the simulator, and the policies. The view is in the URL. */
+/** Access of agents, with reasons: the matrix, the simulator, and the policies. The view is in the URL. */
 import { useSearchParams } from 'wouter';
 import { useSetParameters } from '../../components/filter-bar.tsx';
 import { PageHeading } from '../../components/page-heading.tsx';
@@ -15,7 +15,7 @@ const VIEWS = [
 export function AccessPage() {
   const [parameters] = useSearchParams();
   const setParameters = useSetParameters();
-  // A link to a policy, such as that of the search, names no view.
+  // A link to a policy, such as a search result, contains no view.
   const wanted = parameters.get('view') ?? (parameters.has('policy') ? 'policies' : 'matrix');
   const { name: shown, View } = VIEWS.find(({ name }) => name === wanted) ?? VIEWS[0];
   return (

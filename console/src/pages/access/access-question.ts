@@ -1,4 +1,4 @@
-/** The simulator's question from the URL, checked by the parsers of the server, and its answer. */
+/** The simulator's question from the URL, checked with the server's parsers, and its answer. */
 
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
@@ -19,14 +19,14 @@ import { readTargets } from '../credentials/credential-queries.ts';
 
 export const QUESTION_FIELDS = ['for', 'action', 'path', 'method', 'url'] as const;
 export type QuestionFields = Readonly<Record<(typeof QUESTION_FIELDS)[number], string>>;
-/** More policies are not explained one by one. */
+/** Limit for explaining each policy separately. */
 const MAX_EXPLAINED = 5000;
 const PAGE_ROWS = 1000;
 const MAX_OPERATORS_READ = 1000;
 
 /**
- * The whole URL for `//host/path`: with the scheme and port of a target for that host, else https.
- * SOURCE: RFC 3986, section 4.2 (network-path reference)
+ * The whole URL for `//host/path`: with the scheme and port of a target for that host, otherwise https. SOURCE: RFC
+ * 3986, section 4.2 (network-path reference)
  */
 export async function completeUrl({ path, url }: QuestionFields, signal: AbortSignal): Promise<string> {
   const [, host = '', rest = ''] = /^\/\/(\[[^\]]*\]|[^/:]*)(.*)$/.exec(url) ?? [];
@@ -61,15 +61,17 @@ export type UseObstacle = 'no credential at this path' | 'the credential has no 
 export interface SimulatedAccess {
   readonly question: AccessQuery;
   readonly explanation: Explanation;
-  /** Null if there are too many to explain each. */
+  /** The policies; null if there are too many to explain each. */
   readonly policies: readonly Policy[] | null;
-  /** Null if no person has to approve. */
+  /** Null if no approval is needed. */
   readonly approval: ApprovalTerms | null;
-  /** The current targets, where one more would allow the request; null otherwise. */
+  /** The current targets, if an additional one would allow the request; null otherwise. */
   readonly targets: Tagged<CredentialTargets> | null;
-  /** What the policies do not decide, and what denies a use in any case. */
+  /** A finding outside the policies, which denies a brokered request in any case. */
   readonly finding: UseObstacle | null;
-  /** Whether the agent or operator exists. Policies can name one that does not, which is denied everything. */
+  /**
+   * Whether the agent or operator exists. Policies can name a principal that does not exist, and is denied everything.
+   */
   readonly isRegistered: boolean;
 }
 
@@ -90,13 +92,13 @@ export async function askService(question: AccessQuery, signal: AbortSignal): Pr
   return { question, explanation, policies, approval, targets, finding, isRegistered };
 }
 
-/** Reads lists, because a browser reports each response without success on its console. */
+/** Uses list calls: a 404 would be logged as an error in the browser console. */
 async function isKnown(name: PrincipalName, signal: AbortSignal): Promise<boolean> {
   if (isOperatorName(name)) {
     const { data, meta } = await client.operators.list({ limit: MAX_OPERATORS_READ }, { signal });
     return meta.total > MAX_OPERATORS_READ || data.some((operator) => `operator:${operator.name}` === name);
   }
-  // Agents whose names begin with it, by name: the agent itself is the first.
+  // Lists agents whose names begin with this name, sorted by name, so the agent itself comes first.
   const { agents } = await client.overview.matrix({ agent: name, agent_limit: 1, path_limit: 1 }, { signal });
   return agents[0]?.name === name;
 }

@@ -1,4 +1,4 @@
-/** What would allow a denied access, as a difference, and one button that applies it. */
+/** The change that would allow a denied access, as a difference, with one button that applies it. */
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -22,14 +22,14 @@ const NOT_AN_EDITOR = 'Your role does not include this; an editor can apply it.'
 
 interface FixCardProps {
   readonly answer: SimulatedAccess;
-  /** The change is written, and the decision has been read again. */
+  /** Called when the change is saved and the decision has been read again. */
   readonly onApplied: () => void;
 }
 
 export function FixCard({ answer, onApplied }: FixCardProps) {
   const { question, explanation, targets, finding, isRegistered } = answer;
   const { grant, target } = explanation;
-  // A policy for such a name grants nothing now, and everything in it to a later agent of this name.
+  // A policy for an unregistered name grants nothing now, but everything in it to a later agent of this name.
   if (!isRegistered) return <RegistrationFix name={question.agent} />;
   const missing = finding === null ? null : <MissingFix path={question.path} finding={finding} />;
   if (target !== null && missing === null) {
@@ -108,20 +108,20 @@ function PolicyFix({ grant, onApplied }: PolicyFixProps) {
 interface TargetFixProps {
   readonly path: string;
   readonly target: ExactTarget;
-  /** Null if the credential has none, so that its placement is unknown. */
+  /** Null if the credential has no targets, so that its placement is unknown. */
   readonly targets: Tagged<CredentialTargets> | null;
   readonly onApplied: () => void;
 }
 
-/** The policies grant it, and the targets do not have the request. */
+/** For a request that the policies grant, but no target allows. */
 function TargetFix({ path, target, targets, onApplied }: TargetFixProps) {
   const [conflict, setConflict] = useState<Conflict<CredentialTargets> | null>(null);
   const { mutate, error, isPending, reset } = useMutation({
     mutationFn: async ({ tag, data: { targets: present, placement, service } }: Tagged<CredentialTargets>) => {
-      // Plain HTTP needs the networks of the target that has the origin.
+      // Plain HTTP needs the networks of the existing target at this origin.
       const like = present.find(({ origin }) => origin === target.origin);
       const added = { ...target, ...(like === undefined ? {} : { allow_networks: like.allow_networks }) };
-      // Without the service the credential would lose it, which the difference does not show.
+      // Without this, the credential would lose its service, which the difference does not show.
       const kept = service === null ? {} : { service };
       await client.targets.put(path, { ...kept, targets: [...present, added], placement }, { ifMatch: tag });
       await Promise.all([forgetDecisions(), forgetCredentials()]);

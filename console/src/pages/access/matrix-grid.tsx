@@ -1,7 +1,7 @@
 /**
- * A page of the matrix: a row for each path, a column for each agent, and in each cell a letter for each
- * action that is allowed. Arrows, Home, End, Page Up and Page Down move; Enter, or the letter of an action, opens the
- * simulator. The reasons of a cell are shown while it has the focus or the pointer.
+ * A page of the matrix: a row for each path, a column for each agent, and in each cell a letter for each allowed
+ * action. Arrows, Home, End, Page Up and Page Down move. Enter, or the letter of an action, opens the simulator. A
+ * cell's reasons are shown while it has the focus or the pointer.
  */
 import { type KeyboardEvent, type MouseEvent, useEffect, useId, useRef, useState } from 'react';
 import type { Matrix } from '../../../../src/client/types.ts';
@@ -17,7 +17,7 @@ interface Props {
   readonly onOpen: (cell: Opened) => void;
 }
 
-/** A cell by its indexes, and where its reasons are shown. */
+/** A cell by its indexes, and the position of its reasons. */
 interface Shown {
   readonly row: number;
   readonly column: number;
@@ -29,7 +29,7 @@ interface Shown {
 const REASONS_WIDTH_PX = 400;
 const REASONS_HEIGHT_PX = 220;
 const PAGE_ROWS = 10;
-/** So that the pointer can move from the cell to its reasons. */
+/** Gives the pointer time to move from the cell to its reasons. */
 const HIDE_DELAY_MS = 150;
 
 export function MatrixGrid({ matrix, onOpen }: Props) {
@@ -45,7 +45,7 @@ export function MatrixGrid({ matrix, onOpen }: Props) {
     },
     [],
   );
-  // Another page has other cells.
+  // Another page contains other cells.
   useEffect(() => {
     if (paths.length > 0) setShown(null);
     setCurrent({ row: 0, column: 0 });
@@ -194,7 +194,7 @@ function decisionOf({ cells, decisions }: Matrix, row: number, column: number, a
   return decisions[cells[column]?.[row]?.[action] ?? -1];
 }
 
-/** Such as `ci on prod/db: retrieve and list are allowed`. */
+/** A label such as `ci on prod/db: retrieve and list are allowed`. */
 function labelOf(matrix: Matrix, row: number, column: number): string {
   const allowed = matrix.actions.filter((_, index) => decisionOf(matrix, row, column, index)?.allowed === true);
   const what = allowed.length === 0 ? 'nothing' : allowed.join(', ');

@@ -1,4 +1,4 @@
-/** The matrix of agents and paths: filters and both pages are in the URL. */
+/** The matrix of agents and paths. The filters and both page numbers are in the URL. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'wouter';
 import { EmptyState } from '../../components/empty-state.tsx';

@@ -1,4 +1,4 @@
-/** The policies as a table, with what each grants as a sentence, and the editor. */
+/** The policies as a table, each with a sentence about its grants, and the editor. */
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'wouter';
@@ -24,7 +24,7 @@ import { PolicyEditor } from './policy-editor.tsx';
 import { durationText, sentenceOf } from './policy-sentence.ts';
 import { forgetDecisions } from './save-policy.ts';
 
-/** The fields that a policy need not have, each with its title. */
+/** The optional fields of a policy, each with its title. */
 const OPTIONAL_FIELDS = entriesOf(Policy.fields).flatMap(({ wire, field: { presence, form, label = wire } }) =>
   presence === 'optional' ? [{ wire, title: form.kind === 'record' ? form.title : label, form }] : [],
 );
@@ -150,7 +150,7 @@ function PolicyPanel({ name, isEditor, onClose }: PanelProps) {
     try {
       await client.policies.delete(name, data === undefined ? {} : { ifMatch: data.tag });
     } catch (failure) {
-      // The dialog then says what the present policy grants.
+      // The dialog then describes the present policy.
       if (isConflict(failure)) await refetch();
       throw failure;
     }
@@ -220,12 +220,12 @@ function List({ texts }: { readonly texts: readonly string[] }) {
 }
 
 const PAGE_ROWS = 1000;
-/** The server does not filter policies, so a filter reads them. */
+/** Limit for a filter. The server does not filter policies, so the page reads them all. */
 const MAX_FILTERED = 10_000;
 
 interface Filtered {
   readonly policies: readonly PolicyText[];
-  /** Whether more exist than were read. */
+  /** Whether more policies exist than were read. */
   readonly isCut: boolean;
 }
 
@@ -244,7 +244,7 @@ interface PolicyRows {
   readonly isCut: boolean;
 }
 
-/** `text`: undefined for all. */
+/** `text`: undefined for all policies. */
 function usePolicyRows(text: string | undefined): PolicyRows {
   const all = usePagedRows<PolicyText>({
     queryKey: ['policies', 'pages'],

@@ -1,4 +1,4 @@
-/** What a change of a policy changes, field by field, and where it grants more than before. */
+/** The effect of a policy change, field by field, with marks where it grants more than before. */
 
 import { compare, type FieldChange, shownFields } from '../../../../src/vault/policies/comparison.ts';
 import type { PolicyDraft } from '../../../../src/vault/policies/policy.ts';
@@ -10,12 +10,12 @@ interface Props {
   readonly after: PolicyDraft;
 }
 
-/** Names of fields that are not words. */
+/** Labels of fields whose names are not words. */
 const LABELS: Readonly<Record<string, string>> = { max_ttl: 'longest lease, in seconds' };
 
 const toTexts = (value: FieldChange['from']): readonly string[] => [value].flat().map(String);
 
-/** A new policy grants more by every field. */
+/** The fields of a new policy, all of which grant more than before. */
 function fieldsOf(draft: PolicyDraft): readonly FieldChange[] {
   return Object.entries(shownFields(draft)).map(([field, to]) => ({ field, from: [], to, widens: false }));
 }
@@ -54,7 +54,7 @@ export function PolicyDiff({ before, after }: Props) {
   );
 }
 
-/** First what is removed, then what there is afterwards. */
+/** Shows the removed texts, then the new ones. */
 function DiffLines({ from, to }: { readonly from: readonly string[]; readonly to: readonly string[] }) {
   const removed = from.filter((text) => !to.includes(text));
   return (

@@ -1,4 +1,4 @@
-/** Writes a policy: each field is checked while it is typed, and the difference is shown before it is saved. */
+/** Edits a policy. Each field is checked while it is typed, and the difference is shown before it is saved. */
 import { type FocusEvent, type FormEvent, useEffect, useRef, useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { Policy as PolicyText } from '../../../../src/client/types.ts';
@@ -24,7 +24,7 @@ interface Props {
 const NEW_POLICY: FormFields = { ...emptyFields(Policy.fields), principal: 'agent:', actions: ['retrieve'] };
 
 export function PolicyEditor({ policy, onSaved, onClose }: Props) {
-  // WHY not the property: the page may read a newer state, which the operator has not seen.
+  // WHY not the property: the page may read a newer state, which the operator has not yet seen.
   const [base, setBase] = useState(policy);
   const before = base === null ? null : Policy.fromReply(base.data);
   const [fields, setFields] = useState(() => (before === null ? NEW_POLICY : toFormFields(Policy, before)));
@@ -119,10 +119,10 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
 type Problems = Readonly<Record<string, string>>;
 
 interface Touched {
-  /** Those to show. */
+  /** The problems to show. */
   readonly problems: Problems;
   readonly touch: (part: string) => void;
-  /** Handles that the focus leaves a field. */
+  /** Returns the handler for a field that loses the focus. */
   readonly leave: (part: string) => (event: FocusEvent) => void;
   /** Shows every problem, and moves the focus to the first invalid field within `form`. */
   readonly touchAll: (form: Element | null) => void;
@@ -143,7 +143,7 @@ function useTouched(found: Problems): Touched {
     leave:
       (part) =>
       ({ relatedTarget }) => {
-        // A problem that appears would move the button away from the pointer.
+        // A new problem would move the button away from the pointer.
         if (!(relatedTarget instanceof HTMLButtonElement)) touch(part);
       },
     touchAll: (element) => {

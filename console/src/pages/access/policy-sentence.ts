@@ -1,4 +1,4 @@
-/** What a policy grants, as a sentence. */
+/** The grants of a policy, as a sentence. */
 import type { ApprovalTerms } from '../../../../src/vault/policies/approval-rule.ts';
 import type { PolicyDraft, PolicyLimits } from '../../../../src/vault/policies/policy.ts';
 
@@ -11,7 +11,7 @@ const UNITS = [
 const counted = (count: number, unit: string): string =>
   `${count.toLocaleString('en')} ${unit}${count === 1 ? '' : 's'}`;
 
-/** Such as `5 minutes`, or `90 seconds` where a larger unit does not fit. */
+/** A duration such as `5 minutes`, or `90 seconds` if no larger unit fits. */
 export function durationText(seconds: number): string {
   const [size, unit] = UNITS.find(([each]) => seconds % each === 0) ?? [1, 'second'];
   return counted(seconds / size, unit);
@@ -58,7 +58,7 @@ export function sentenceOf({ principal, resources, actions, maxTtlSeconds, limit
   return `${grant}, for up to ${durationText(maxTtlSeconds)} a lease${most}.${people}`;
 }
 
-/** What the policies that match demand together. */
+/** The combined approval terms of all matching policies. */
 export function approvalText({ each, quorum, timeoutSeconds, policyNames }: ApprovalTerms): string {
   return (
     `${counted(quorum, 'operator')} must approve ${EXTENTS[each]} within ${durationText(timeoutSeconds)}; ` +

@@ -1,4 +1,4 @@
-/** Asks what the server would decide, and explains the answer policy by policy. Nothing is accessed or recorded. */
+/** Simulates a decision of the server, and explains it policy by policy. Nothing is accessed or recorded. */
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useId, useRef, useState } from 'react';
 import { useSearchParams } from 'wouter';
@@ -51,7 +51,7 @@ function Simulator({ asked }: { readonly asked: QuestionFields }) {
   const setParameters = useSetParameters();
   const [fields, setFields] = useState(asked);
   const [shown, setShown] = useState(asked);
-  // A question from elsewhere replaces the fields. WHY not a new element: it would take the focus away.
+  // A question from another place replaces the fields. WHY not a new element: the field would lose the focus.
   if (JSON.stringify(shown) !== JSON.stringify(asked)) {
     setShown(asked);
     setFields(asked);
@@ -67,7 +67,7 @@ function Simulator({ asked }: { readonly asked: QuestionFields }) {
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     const isUse = fields.action === 'use' && fields.url !== '';
-    // A query may contain a secret, and targets do not depend on it.
+    // The query is removed: it may contain a secret, and targets do not depend on it.
     const [url = ''] = fields.url.trim().split('?');
     const { for: agent, action, path } = fields;
     setParameters({
@@ -193,11 +193,11 @@ function AnswerView({ answer }: { readonly answer: SimulatedAccess }) {
   );
 }
 
-/** If a policy grants it, its request is what the targets do not have. */
+/** The part that denies the use. If a policy grants it, no target allows its request. */
 const deniedBy = (policies: readonly Considered[] | null): string =>
   policies?.some(({ failed }) => failed === null) === true ? 'the targets of the credential' : 'no policy grants it';
 
-/** Policies of other agents are counted only. */
+/** The policies as a table. Policies of other agents are only counted. */
 function PolicyTable({ policies, action }: { readonly policies: readonly Considered[]; readonly action: string }) {
   const shown = policies.filter(({ failed }) => failed !== 'principal');
   const others = policies.length - shown.length;

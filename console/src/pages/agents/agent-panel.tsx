@@ -1,4 +1,4 @@
-/** One agent: its key, what it holds and has seen, and what ends it. */
+/** One agent: its key, its leases and sessions, its exposure, and its deregistration. */
 import { type Query, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -65,7 +65,7 @@ export function AgentPanel({ name, onPanic, onClose }: Props) {
           <DeregisterDialog name={name} isOpen={dialog === 'deregister'} onDone={onClose} onClose={close} />
         </>
       )}
-      {/* The record stays when the agent is deregistered. */}
+      {/* The record remains after the agent is deregistered. */}
       <Exposure agent={name} />
     </SidePanel>
   );
@@ -119,7 +119,7 @@ function DeregisterDialog({ name, isOpen, onDone, onClose }: DialogProps & { rea
     await client.agents.deregister(name);
     announce(`The agent ${name} is deregistered.`);
     onDone();
-    // Not the agent itself, which the panel would read once more and not find.
+    // Excludes the agent itself, which the panel would read once more and not find.
     const isAgent = ({ queryKey: [kind, part, of] }: Query): boolean =>
       kind === 'agents' && part === 'one' && of === name;
     await queries.invalidateQueries({ predicate: (query) => !isAgent(query) });

@@ -20,7 +20,7 @@ import { KeyFields, keyOf } from './key-fields.tsx';
 import { LEASE_PARAMETERS, LeasesView } from './leases-view.tsx';
 import { PanicDialog, PanicResult, type PanicScope } from './panic.tsx';
 
-/** What a search finds has only the name and the description. */
+/** Search results contain only the name and the description. */
 type Row = Pick<Agent, 'name' | 'description'> & Partial<Agent>;
 
 const FIELDS: readonly FilterField[] = [{ name: 'q', label: 'Find', placeholder: 'part of a name' }];
@@ -108,7 +108,7 @@ export function AgentsPage() {
           Panic: end everything
         </button>
       </PageHeading>
-      {/* Before the result: closing returns the focus, which the result then takes. */}
+      {/* Before the result: the closing dialog returns the focus, and the result then takes it. */}
       <PanicDialog
         scope={scope}
         onDone={(result) => scope !== null && setDone({ scope, result })}

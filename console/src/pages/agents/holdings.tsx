@@ -1,4 +1,4 @@
-/** What an agent holds and what it has seen: leases, exposure by credential, and its last login. */
+/** The leases of an agent, its exposure by credential, and its last login. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
@@ -27,7 +27,7 @@ interface ListProps<T> {
   readonly intervalMs: number;
 }
 
-/** The first rows of a list, and more of them on demand. */
+/** The first rows of a list, and further rows on demand. */
 function ShortList<T>({ label, queryKey, read, keyOf, row, empty, intervalMs }: ListProps<T>) {
   const [limit, setLimit] = useState(ROWS);
   const { data, error, refetch } = useQuery({

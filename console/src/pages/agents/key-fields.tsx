@@ -1,8 +1,8 @@
-/** Whose key an agent gets: its own, or one that the server makes. */
+/** The choice of an agent's key: its own, or one that the server makes. */
 import { useState } from 'react';
 import { TextField, textOf } from '../../components/form-dialog.tsx';
 
-/** `public_key` of the request; none asks the server for a pair. */
+/** The request's `public_key`; without it the server makes a key pair. */
 export function keyOf(values: FormData): { readonly public_key?: string } {
   return values.get('key') === 'own' ? { public_key: textOf(values, 'public_key') } : {};
 }

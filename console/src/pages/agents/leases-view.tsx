@@ -1,4 +1,4 @@
-/** Who holds what: the leases of all agents and operators, newest first, by filters that are in the URL. */
+/** The leases of all agents and operators, newest first. The filters are in the URL. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
@@ -28,7 +28,7 @@ const FIELDS: readonly FilterField[] = [
   { name: 'path', label: 'Path', placeholder: 'prod/db' },
   { name: 'status', label: 'Status', options: LEASE_STATUSES },
 ];
-/** Everything that this view adds to the address. */
+/** All URL parameters of this view. */
 export const LEASE_PARAMETERS = [...FIELDS.map(({ name }) => name), 'lease'];
 
 const StatusBadge = ({ status }: Pick<Lease, 'status'>) => (

@@ -1,4 +1,7 @@
-/** Ends everything that an agent holds, or all agents: what it will end, the typed word, and what to rotate afterwards. */
+/**
+ * Ends all access of one agent, or of all agents. Shows the affected leases and sessions, asks for a typed word, and
+ * then lists the credentials to rotate.
+ */
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import { Link, useLocation } from 'wouter';
@@ -110,7 +113,7 @@ export function PanicResult({ scope, result, onClose }: ResultProps) {
   useEffect(() => heading.current?.focus(), []);
   const { leases, sessions, streams, rotate, used_only } = result;
   const current = rotate.filter((version) => version.current);
-  // What still opens something comes first.
+  // Versions that are still valid come first.
   const ordered = [...current, ...rotate.filter((version) => !version.current)];
   return (
     <section className="panic-result" aria-label="Result of the panic">

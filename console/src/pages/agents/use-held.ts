@@ -1,13 +1,15 @@
-/** What an agent holds now, or all agents: as much as a panic or a deregistration ends. */
+/**
+ * Counts of the leases, sessions and requests of an agent, or of all agents, which a panic or a deregistration ends.
+ */
 import { useQuery } from '@tanstack/react-query';
 import type { Held } from '../../../../src/client/types.ts';
 import { client } from '../../session/console-client.ts';
 import { intervalOf } from '../now/live-interval.ts';
 
-/** WHY not sooner: the server reads all sessions to count those of one agent. */
+/** WHY not more often: the server reads all sessions to count those of one agent. */
 const INTERVAL_MS = 30_000;
 
-/** Undefined for everything that is not known yet. */
+/** A count is undefined while it is unknown. */
 export function useHeld(agent: string | undefined): Partial<Held> {
   const { data } = useQuery({
     queryKey: ['held', agent ?? null],

@@ -1,4 +1,7 @@
-/** Requests that one answer is for: what each would send, who asks, and what an approval allows, before the answer. */
+/**
+ * Requests that share one answer. Before the answer the card shows each exact request, the agent, and the access that
+ * an approval allows.
+ */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, type MouseEvent, useEffect, useId, useRef, useState } from 'react';
@@ -61,13 +64,13 @@ export function ApprovalCard({ requests, onAnswered }: Props) {
     else ignore(TOO_EARLY);
   };
   const onClick = (isApproved: boolean) => (event: MouseEvent) => {
-    // A click without a pointer comes from a key.
+    // A click without a pointer was made with a key.
     const isByPointer = event.detail > 0;
     const isDeliberate = isByPointer ? takesPointer() && buttons.isStill() : takesKey();
     if (isDeliberate) answer(isApproved);
     else ignore(TOO_EARLY);
   };
-  // A card that grew when its request is read would move those below it.
+  // A card that grows once its request is read would move the cards below it.
   if (mayAnswer && shown.length === 0 && requests.every(({ read }) => read.error === null)) {
     return <Loading what="a request" />;
   }
@@ -130,13 +133,15 @@ export function ApprovalCard({ requests, onAnswered }: Props) {
   );
 }
 
-/** Why the last answer was not taken, and how many were not in a row. */
+/** Why the last answer was ignored, and how many were ignored in a row. */
 interface Ignored {
   readonly why: string;
   readonly times: number;
 }
 
-/** Stands below the buttons, which must not move. The region is there before its text, so that screen readers announce it. */
+/**
+ * Placed below the buttons, which must not move. The region exists before its text, so that screen readers announce it.
+ */
 function IgnoredAnswer({ ignored }: { readonly ignored: Ignored | null }) {
   return (
     <div role="status" className="ignored-answer">
@@ -155,7 +160,7 @@ function useHasApproved({ approvals }: ListedApproval): boolean {
   return approvals.some(({ operator }) => operator === `operator:${session.person.name}`);
 }
 
-/** What the requests have in common, and every purpose that the agent gave for one of them. */
+/** The common properties of the requests, and every purpose that the agent gave for one of them. */
 function About({ requests }: { readonly requests: CardRequests }) {
   const [{ listed: first }] = requests;
   const { approvals, quorum } = first;
@@ -176,7 +181,7 @@ function About({ requests }: { readonly requests: CardRequests }) {
             {first.path}
           </Link>,
         ],
-        // An agent's own words, which nothing has checked.
+        // The agent's own text, which is not verified.
         ['It says', purposes.length === 0 ? null : <Purposes key="says" purposes={purposes} />],
         ['Demanded by', first.policy_names.join(', ')],
         ['Approvals', `${approvals.length} of ${quorum}${names === '' ? '' : `: ${names}`}`],

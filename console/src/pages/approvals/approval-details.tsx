@@ -1,4 +1,4 @@
-/** Shows one request, even after its answer: the request, its outcome, and what is still allowed. */
+/** Shows one request, even after its answer: the request, its outcome, and the access that is still allowed. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
@@ -22,7 +22,10 @@ import { useCards } from './use-cards.ts';
 
 const INTERVAL_MS = 1000;
 
-/** The server rejects an address that has no id in it as an invalid field, which a person did not fill in. */
+/**
+ * Reads the approval. The server rejects a URL without a valid id as an invalid field, which the operator did not fill
+ * in.
+ */
 async function readApproval(id: string, signal: AbortSignal): Promise<Approval> {
   if (!UUID.test(id)) throw new LeaseholdError('NOT_FOUND', 'No request has this id. The link may be incomplete.');
   return client.approvals.read(id, { signal });
@@ -56,7 +59,7 @@ function Waiting({ approval, onAnswered }: { readonly approval: Approval; readon
     <ApprovalCard key={approval.approval_id} requests={requests} onAnswered={onAnswered} />
   ));
 }
-/** Reading it again changes nothing: the operator has lost the role. */
+/** Whether the operator has lost the role, so that reading again is useless. */
 const isForbidden = (error: unknown): boolean => error instanceof LeaseholdError && error.status === 403;
 
 function Answered({ approval }: { readonly approval: Approval }) {
@@ -90,7 +93,7 @@ function Answered({ approval }: { readonly approval: Approval }) {
   );
 }
 
-/** Withdraws what an approval still allows. */
+/** Withdraws the access that an approval still allows. */
 export function EndGrant({ approval }: { readonly approval: ListedApproval }) {
   const [isOpen, setOpen] = useState(false);
   const queries = useQueryClient();

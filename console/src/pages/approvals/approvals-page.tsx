@@ -1,4 +1,4 @@
-/** Approvals: what waits for a person, what became of requests, and what is still allowed. */
+/** Approvals: pending requests, past requests, and active grants. */
 import { Link, useLocation, useSearchParams } from 'wouter';
 import { PageHeading } from '../../components/page-heading.tsx';
 import { ApprovalDetails } from './approval-details.tsx';
@@ -14,7 +14,7 @@ const VIEWS = [
 export function ApprovalsPage() {
   const [location] = useLocation();
   const [parameters] = useSearchParams();
-  // The router has decoded it.
+  // The router has already decoded the id.
   const [, , id = ''] = location.split('/');
   const current = parameters.get('view');
   return (

@@ -1,4 +1,4 @@
-/** The request as it would be sent. INVARIANT: what the agent wrote is text, never markup. */
+/** The request as it would be sent. INVARIANT: text from the agent is text, never markup. */
 import type { Approval } from '../../../../src/client/types.ts';
 import { escapeInvisible } from '../../../../src/core/operator-text.ts';
 import { Copyable } from '../../components/copyable.tsx';
@@ -10,7 +10,7 @@ type Request = NonNullable<Approval['request']>;
 const MAX_LINES = 16;
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i;
 
-/** Indented where it is JSON and complete; otherwise exactly as it was sent. */
+/** The body, indented if it is complete JSON; otherwise exactly as it was sent. */
 function toShownBody({ body, body_encoding, content_type, truncated }: Request): string {
   if (body_encoding !== 'utf8' || truncated || content_type === null || !JSON_TYPE.test(content_type)) return body;
   try {
@@ -21,12 +21,12 @@ function toShownBody({ body, body_encoding, content_type, truncated }: Request):
 }
 
 /**
- * WHY marked: characters that change the direction of text, or that are not visible, could make the request look like
+ * WHY marked: invisible characters, or characters that change the direction of text, could make the request look like
  * another one.
  */
 const showCharacter = (character: string): string => `\\u{${character.codePointAt(0)?.toString(16)}}`;
 
-/** Marks all but ends of lines and tabs, which only a body shows as they are. */
+/** Marks all such characters except line ends and tabs, which only a body shows unchanged. */
 export const showInvisible = (text: string): string =>
   escapeInvisible(text, (character) =>
     character === '\n' || character === '\t' ? character : showCharacter(character),
@@ -57,7 +57,7 @@ export function ExactRequest({ request }: { readonly request: Request }) {
         </ul>
       )}
       {body_bytes > 0 && (
-        // A field, because the keyboard has to reach and to scroll it.
+        // A field, so that it can be reached and scrolled from the keyboard.
         <textarea
           readOnly
           aria-label="Body of the request"

@@ -1,4 +1,4 @@
-/** Requests of the last week by their outcome, and what is still allowed. */
+/** Requests of the last week by their outcome, and active grants. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from 'wouter';
 import type { ApprovalsFilter, ListedApproval } from '../../../../src/client/types.ts';

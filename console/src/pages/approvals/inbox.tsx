@@ -1,4 +1,4 @@
-/** What waits for an answer, newest first, as cards. */
+/** The pending approvals, newest first, as cards. */
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { groupApprovals } from '../../../../src/client/approval-groups.ts';
@@ -14,11 +14,11 @@ import { ApprovalCard } from './approval-card.tsx';
 import { useCards } from './use-cards.ts';
 
 const INTERVAL_MS = 1000;
-/** The newest that are read each second. */
+/** The number of newest requests that are read each second. */
 const MAX_READ = 200;
 const CARDS_SHOWN = 20;
 const FIELDS = [{ name: 'agent', label: 'Agent' }];
-/** What has the focus when a card has it. */
+/** The element that takes the focus of a card. */
 const TITLES = 'article h2 a';
 
 const POLICY_COMMAND =
@@ -32,7 +32,7 @@ export function Inbox() {
   const { data, error, isPending, refetch } = useQuery({
     queryKey: ['approvals', 'waiting', filter.agent ?? null],
     queryFn: ({ signal }) => client.approvals.list({ ...filter, status: 'pending', limit: MAX_READ }, { signal }),
-    // In a window that is out of sight, the count in the title is enough.
+    // In a hidden window, the count in the title is sufficient.
     refetchInterval: INTERVAL_MS,
     placeholderData: keepPreviousData,
   });
@@ -63,7 +63,7 @@ export function Inbox() {
   return (
     <>
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
-      {/* One agent with many requests must not hide those of others. */}
+      {/* One agent with many requests must not hide those of other agents. */}
       <FilterBar fields={FIELDS} label="Filter what waits" />
       <p className="count">
         {total.toLocaleString('en')} {total === 1 ? 'request waits' : 'requests wait'}, newest first. Move to a card
@@ -76,7 +76,7 @@ export function Inbox() {
           '.'
         )}
       </p>
-      {/* The arrows are a second path to cards that Tab reaches, too. */}
+      {/* The arrows are a second way to reach cards that Tab also reaches. */}
       <div ref={list} role="feed" aria-label="Requests that wait" className="approvals" onKeyDown={moveBetweenCards}>
         {cards.map((requests) => (
           <ApprovalCard key={requests[0].listed.approval_id} requests={requests} onAnswered={focusNext} />

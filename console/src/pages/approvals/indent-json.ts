@@ -1,6 +1,6 @@
 /**
- * Indents JSON without changing anything else. WHY not by parsing and writing it again: that drops repeated names and
- * the digits of large numbers, and the service that gets the request may read them.
+ * Indents JSON without any other change. WHY not by parsing and serialising: that drops repeated names and the digits
+ * of large numbers, and the service that receives the request may read them.
  */
 const MAX_INDENT = 20;
 const STRING = /"(?:[^"\\]|\\.)*"/y;

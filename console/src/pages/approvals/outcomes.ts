@@ -1,4 +1,4 @@
-/** What became of a request. Each outcome has its own word and sentence, because they mean different things. */
+/** The outcome of a request. Each outcome has its own word and sentence, because they mean different things. */
 import type { ListedApproval } from '../../../../src/client/types.ts';
 import type { Tone } from '../../components/badge.tsx';
 
@@ -23,11 +23,11 @@ export const OUTCOMES: Readonly<Record<ListedApproval['status'], Outcome>> = {
     meaning: 'It was taken back, or what it relied on changed.',
   },
 };
-/** The fifth outcome has no approval: the request is rejected without waiting, and only the log has it. */
+/** The fifth outcome has no approval: the request is rejected without waiting, and only the audit log records it. */
 export const NO_APPROVER =
   'A request that fewer operators can answer than must approve is rejected as “no approver”, without waiting.';
 
-/** Such as `POST https://api.example.com/v1/charges`, or the retrieval of a value. */
+/** A title such as `POST https://api.example.com/v1/charges`, or the retrieval of a value. */
 export function titleOf({ action, method, host, target_path, path }: ListedApproval): string {
   return action === 'use' && method !== null
     ? `${method} ${host ?? ''}${target_path ?? ''}`

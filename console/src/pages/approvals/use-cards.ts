@@ -1,4 +1,4 @@
-/** Reads the requests of groups, and makes the cards of them that are answered together. */
+/** Reads the requests of groups, and combines those that are answered together into cards. */
 import { type UseQueryResult, useQueries } from '@tanstack/react-query';
 import { isReadable } from '../../../../src/client/approval-groups.ts';
 import type { Approval, ListedApproval } from '../../../../src/client/types.ts';
@@ -13,7 +13,7 @@ interface CardRequest {
 export type CardRequests = readonly [CardRequest, ...CardRequest[]];
 type Group = readonly [ListedApproval, ...ListedApproval[]];
 
-/** WHY apart: an answer to a group is for requests that the operator saw. */
+/** WHY separate cards: an answer to a group applies only to requests that the operator saw. */
 export function useCards(groups: readonly Group[]): readonly CardRequests[] {
   const mayRead = useRole('approver');
   const read = useQueries({
@@ -21,7 +21,7 @@ export function useCards(groups: readonly Group[]): readonly CardRequests[] {
       queryKey: ['approval', id],
       queryFn: ({ signal }: { signal: AbortSignal }) => client.approvals.read(id, { signal }),
       enabled: mayRead,
-      // What was asked does not change; the list has what does.
+      // The request itself does not change. The list contains the parts that do.
       staleTime: Number.POSITIVE_INFINITY,
     })),
   });

@@ -1,15 +1,15 @@
 /**
- * Keeps an answer from reaching a card that the person has not seen: a card takes one only after it was shown
- * unchanged for half a second, and from the keyboard only if the focus was in it as long. WHY: cards appear and leave
- * while a person types or points, and another window can lead a double click into this one.
+ * Keeps an answer from reaching a card that the operator has not seen. A card accepts an answer only after it was shown
+ * unchanged for half a second, and from the keyboard only if the focus was in it as long. WHY: cards appear and
+ * disappear while the operator types or points, and a double click can begin in another window.
  */
 import { type FocusEvent, useEffect, useMemo, useRef } from 'react';
 
 const DELIBERATION_MS = 500;
-/** The window comes to the front or leaves it. */
+/** Events of a window that comes to the front or leaves it. */
 const WINDOW_EVENTS = ['blur', 'focus', 'visibilitychange'] as const;
 
-/** `content`: what is shown; null while it is read. */
+/** `content`: the shown content; null while it is read. */
 export function useDeliberation(content: string | null) {
   const shownAt = useRef(Number.POSITIVE_INFINITY);
   const focusedAt = useRef(Number.POSITIVE_INFINITY);
@@ -48,9 +48,9 @@ const SAMPLE_INTERVAL_MS = 50;
 const TOLERANCE_PX = 1;
 
 /**
- * Knows whether an element has kept its place in the window for half a second. WHY: a card that moves, because another
- * one came, grew or left, can arrive under a pointer that was on its way to something else. The place is measured, so
- * that every cause of a move counts, including scrolling.
+ * Tells whether an element has stayed at its place in the window for half a second. WHY: a card that moves, because
+ * another one appeared, grew or left, can arrive under a pointer that was aimed at something else. The place is
+ * measured, so that every cause of a move counts, including scrolling.
  */
 export function useStillness<E extends Element>() {
   const element = useRef<E>(null);
@@ -65,7 +65,7 @@ export function useStillness<E extends Element>() {
       }
     };
     const isStill = (): boolean => {
-      // A move since the last sample counts, too.
+      // A move since the last sample also counts.
       sample();
       return performance.now() - movedAt >= STILL_MS;
     };

@@ -1,4 +1,4 @@
-/** The credentials as a table: all of them, one directory, or those that a search found. */
+/** The credentials as a table: all of them, one directory, or the results of a search. */
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedCredential, SearchResults, Tree } from '../../../../src/client/types.ts';
 import { countText } from '../../components/count-text.ts';
@@ -12,7 +12,7 @@ import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
 
 interface Props {
-  /** The directory whose level is shown, `/` for the first one; null for all credentials. */
+  /** The directory whose level is shown, `/` for the top level; null for all credentials. */
   readonly prefix: string | null;
   readonly open: string | null;
   readonly onDirectory: (path: string | null) => void;

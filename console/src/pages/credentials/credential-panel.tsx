@@ -1,4 +1,4 @@
-/** One credential: metadata and versions, its value on purpose, where it may be used, who has seen it, who may do what. */
+/** One credential: metadata and versions, its value on request, its targets, its exposure, and its access. */
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';

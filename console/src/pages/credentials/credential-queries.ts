@@ -1,6 +1,6 @@
 /**
- * What several pages read of credentials, and how it is forgotten after a change or a retrieval. Values are never among
- * it.
+ * Queries about credentials that several pages share, and their invalidation after a change or a retrieval. They never
+ * contain values.
  */
 import { type Query, useQuery } from '@tanstack/react-query';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
@@ -18,13 +18,13 @@ export async function forgetCredentials(): Promise<void> {
   await queries.invalidateQueries({ predicate: isOfCredentials });
 }
 
-/** The details of what was deleted are not read again. */
+/** Drops the data of a deleted credential, whose details must not be read again. */
 export async function forgetDeleted(path: string): Promise<void> {
   queries.removeQueries({ predicate: (query) => isOfCredentials(query) && query.queryKey[1] === path });
   await forgetCredentials();
 }
 
-/** Null if it has none. */
+/** The targets; null if the credential has none. */
 export async function readTargets(path: string, signal: AbortSignal): Promise<Tagged<CredentialTargets> | null> {
   try {
     return await client.targets.readTagged(path, { signal });
@@ -50,6 +50,6 @@ export function useCatalogue() {
   return data;
 }
 
-/** Those that need nothing but their name. */
+/** The supported services that need no customer host. */
 export const useServices = () =>
   useCatalogue().filter(({ unsupported, needs_host }) => unsupported === null && !needs_host);

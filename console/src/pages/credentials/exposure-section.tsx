@@ -1,4 +1,7 @@
-/** Who has seen each version of a credential, who has used it without seeing it, and whether to rotate it. */
+/**
+ * The exposure of each version of a credential: who has seen it, who has used it without seeing it, and whether to
+ * rotate it.
+ */
 import { useQuery } from '@tanstack/react-query';
 import type { CredentialExposure } from '../../../../src/client/types.ts';
 import { Badge } from '../../components/badge.tsx';

@@ -1,7 +1,7 @@
 /**
- * Shows a value for 30 seconds. It is a retrieval like any other: with a lease and an entry.
- * INVARIANT: the value is in one text node only. React never gets it, because React keeps the former state and the
- * former elements of a component; no query, no state and no closure that lives longer than the call has it.
+ * Shows a value for 30 seconds. It is an ordinary retrieval, with a lease and an audit entry. INVARIANT: the value is
+ * in one text node only. React never receives it, because React keeps the previous state and elements of a component.
+ * No query, no state and no closure that outlives the call contains it.
  */
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { ConfirmDialog } from '../../components/form-dialog.tsx';
@@ -22,7 +22,7 @@ export function Reveal({ path, isEditor }: Props) {
   const hiding = useRef<HTMLButtonElement>(null);
   const asking = useRef<AbortController | null>(null);
   const [isAsking, setAsking] = useState(false);
-  /** The end as `performance.now()` will show it. */
+  /** The time of the end, on the clock of `performance.now()`. */
   const [endsAt, setEndsAt] = useState<number | null>(null);
   const [left, setLeft] = useState(SHOWN_SECONDS);
   const isShown = endsAt !== null;
@@ -38,7 +38,7 @@ export function Reveal({ path, isEditor }: Props) {
       element?.replaceChildren();
     };
   }, []);
-  // The dialog, until it is closed, keeps the focus.
+  // The dialog keeps the focus until it is closed.
   useEffect(() => {
     if (isShown && !isAsking) hiding.current?.focus();
   }, [isShown, isAsking]);

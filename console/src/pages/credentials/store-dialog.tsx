@@ -1,6 +1,6 @@
 /**
  * Stores a value from a field or a file: a new credential, or a new version of an existing one. INVARIANT: the value is
- * read from the field or the file when it is sent, is masked unless its writer shows it, and is in no state.
+ * read from the field or the file when it is sent. It is masked unless the operator shows it, and is in no state.
  */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type FormEvent, useId, useRef, useState } from 'react';
@@ -15,15 +15,15 @@ import { client } from '../../session/console-client.ts';
 import { forgetCredentials, useServices } from './credential-queries.ts';
 
 interface Props {
-  /** The credential that gets a new version; null for a path that is typed. */
+  /** The credential that receives a new version; null if the path is typed. */
   readonly path: string | null;
   readonly onStored: (path: string) => void;
   readonly onClose: () => void;
 }
 
-/** The newest version at the path; null if no credential has it. */
+/** The newest version at the path; null if there is no credential. */
 async function readNewest(path: string, signal: AbortSignal): Promise<number | null> {
-  // A list, because a browser reports each response without success on its console.
+  // Uses a list call: a 404 would be logged as an error in the browser console.
   const { paths } = await client.overview.matrix({ prefix: path, path_limit: 1, agent_limit: 1 }, { signal });
   if (paths[0] !== path) return null;
   const { versions } = await client.credentials.readMetadata(path, { signal });
@@ -75,7 +75,7 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
       );
       announce(`Stored version ${version} of ${path}.`);
       if (service !== '' && !exists) {
-        // A second attempt would store the value again.
+        // Another attempt would store the value again.
         setStored(true);
         await client.targets.put(path, { service }, { onlyIfNew: true });
       }

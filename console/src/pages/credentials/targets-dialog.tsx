@@ -1,4 +1,4 @@
-/** Sets where a credential may be used: by a service of the catalogue, or by own origins. */
+/** Sets the targets of a credential: a service of the catalogue, or custom origins. */
 import { useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
@@ -21,7 +21,7 @@ const PATHS_LABEL = 'Paths, one on each line, such as /v1/*';
 
 interface Props {
   readonly path: string;
-  /** Null if the credential has none. */
+  /** Null if the credential has no targets. */
   readonly targets: Tagged<CredentialTargets> | null;
   readonly onClose: () => void;
 }
@@ -30,7 +30,7 @@ const textOf = (targets: CredentialTargets | undefined): TargetsText =>
   targets === undefined ? NEW_TARGETS : toText(targets, targets.service ?? '');
 
 export function TargetsDialog({ path, targets, onClose }: Props) {
-  // WHY not the property: the page may read a newer state, which the operator has not seen.
+  // WHY not the property: the page may read a newer state, which the operator has not yet seen.
   const [base, setBase] = useState(targets);
   const [text, setText] = useState(() => textOf(targets?.data));
   const [conflict, setConflict] = useState<Conflict<CredentialTargets> | null>(null);
@@ -137,7 +137,7 @@ interface TargetFieldsetProps {
   readonly target: TargetText;
   readonly number: number;
   readonly onChange: (changes: Partial<TargetText>) => void;
-  /** Null for the only one. */
+  /** Null for the only target. */
   readonly onRemove: (() => void) | null;
 }
 

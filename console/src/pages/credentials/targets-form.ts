@@ -1,4 +1,4 @@
-/** The fields of targets as text, and what the parsers of the service say about them. */
+/** The fields of targets as text, with the parser's error for each field. */
 import type { CredentialTargets, PutTargetsRequest } from '../../../../src/client/types.ts';
 import { ruleBroken } from '../../../../src/engine/errors.ts';
 import {
@@ -12,7 +12,7 @@ export interface TargetText {
   /** Identifies the fields while they are edited. */
   readonly id: number;
   readonly origin: string;
-  /** One on each line. */
+  /** The paths, one on each line. */
   readonly paths: string;
   readonly methods: string;
   readonly networks: string;
@@ -20,7 +20,7 @@ export interface TargetText {
 }
 
 export interface TargetsText {
-  /** A row of the catalogue; empty for own origins. */
+  /** The name of a row of the catalogue; empty for custom origins. */
   readonly service: string;
   readonly targets: readonly TargetText[];
   readonly kind: PlacementFields['kind'];

@@ -1,4 +1,4 @@
-/** Where a credential may be used, and how its value is placed in a request. */
+/** The targets of a credential, and the placement of its value in a request. */
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CredentialTargets } from '../../../../src/client/types.ts';

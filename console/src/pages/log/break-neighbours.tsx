@@ -1,4 +1,4 @@
-/** The entries on both sides of a break, as the store has them, and what is wrong with each. */
+/** The stored entries on both sides of a break, each with its fault. */
 import { useQuery } from '@tanstack/react-query';
 import type { AuditEntry } from '../../../../src/client/types.ts';
 import { Badge } from '../../components/badge.tsx';
@@ -12,7 +12,7 @@ const SHOWN_MAC_CHARACTERS = 10;
 
 interface Props {
   readonly breakAt: number;
-  /** What the verification found, as a sentence. */
+  /** The result of the verification, as a sentence. */
   readonly message: string;
 }
 

@@ -1,14 +1,14 @@
 /**
- * Reads pages of the log by cursor: the newest entry is fixed when the first page is read, and each later page
+ * Reads pages of the audit log by cursor: the newest entry is fixed when the first page is read, and each later page
  * continues after the nearest known one by `before`. WHY not by `offset` alone: new entries would move every row, and
- * the server would count through all rows before the page.
+ * the server would count through all previous rows.
  */
 import type { AuditEntry, AuditFilter, Page } from '../../../../src/client/types.ts';
 import { client } from '../../session/console-client.ts';
 
 export class CursorPages {
   readonly #filter: AuditFilter;
-  /** The number of the entry before a row, by the index of the row. */
+  /** The sequence number of the entry before a row, by the index of the row. */
   readonly #before = new Map<number, number>();
   #total: number | null = null;
   #newest: number | null = null;
@@ -17,7 +17,7 @@ export class CursorPages {
     this.#filter = filter;
   }
 
-  /** The newest entry of any kind when the first page was read; null before. */
+  /** The newest entry of any kind at the first read; null before it. */
   get newest(): number | null {
     return this.#newest;
   }
@@ -28,7 +28,7 @@ export class CursorPages {
     const cursor = { before: this.#before.get(start) ?? this.#newest + 1 };
     const range = { limit: page.limit, offset: page.offset - start };
     const found = await client.audit.list({ ...this.#filter, ...range, ...cursor }, { signal });
-    // The first response counts every entry; the entries after a cursor are fewer.
+    // The first response counts every entry; later ones count only those after a cursor.
     this.#total ??= found.meta.total;
     this.#note(page.offset, found.data);
     return { data: found.data, meta: { ...found.meta, total: this.#total } };

@@ -1,4 +1,4 @@
-/** One entry with all its fields, and the receipt by which a third party verifies it. */
+/** One entry with all its fields, and the receipt with which a third party verifies it. */
 import { useQuery } from '@tanstack/react-query';
 import type { AuditEntry } from '../../../../src/client/types.ts';
 import { Copyable } from '../../components/copyable.tsx';
@@ -9,7 +9,7 @@ import { Facts, SidePanel } from '../../components/side-panel.tsx';
 import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
 
-/** Entries are numbered without gaps, so the oldest-first list has entry N at N - 1. */
+/** Reads an entry. Entries are numbered without gaps, so the oldest-first list has entry N at N - 1. */
 async function readEntry(seq: number, signal: AbortSignal): Promise<AuditEntry | null> {
   const { data } = await client.audit.list({ order: 'asc', offset: seq - 1, limit: 1 }, { signal });
   return data[0]?.seq === seq ? data[0] : null;
@@ -17,7 +17,7 @@ async function readEntry(seq: number, signal: AbortSignal): Promise<AuditEntry |
 
 const COPIED: ReadonlySet<string> = new Set(['id', 'request_id', 'lease_id', 'hmac']);
 
-/** `event_type` is shown as `event type`. */
+/** The label of a field: `event_type` becomes `event type`. */
 const labelOf = (name: string): string =>
   name
     .replaceAll('_', ' ')

@@ -10,11 +10,11 @@ const PAGE_ROWS = 1000;
 const NAME = 'leasehold-audit.ndjson';
 const TYPE = 'application/x-ndjson';
 
-/** What was read, such as `1,000 entries`. */
+/** Reports the progress, such as `1,000 entries`. */
 type OnProgress = (text: string) => void;
 const MIB = 1024 * 1024;
 
-/** Oldest first, up to the entry that is the newest when it begins. */
+/** Reads the entries, oldest first, up to the newest one at the start. */
 async function readFiltered(filter: AuditFilter, signal: AbortSignal, onProgress: OnProgress): Promise<Blob[]> {
   const parts: Blob[] = [];
   const newest = (await client.audit.list({ limit: 1 }, { signal })).data[0]?.seq ?? 0;
@@ -22,7 +22,7 @@ async function readFiltered(filter: AuditFilter, signal: AbortSignal, onProgress
   for (let rows = 0; ; ) {
     const range = { after, before: newest + 1, order: 'asc', limit: PAGE_ROWS } as const;
     const { data } = await client.audit.list({ ...filter, ...range }, { signal });
-    // The browser may move a blob out of its memory.
+    // Blobs, because the browser may move them out of memory.
     if (data.length > 0) parts.push(new Blob([`${data.map((entry) => JSON.stringify(entry)).join('\n')}\n`]));
     rows += data.length;
     onProgress(`${rows.toLocaleString('en')} entries`);
@@ -32,7 +32,7 @@ async function readFiltered(filter: AuditFilter, signal: AbortSignal, onProgress
   }
 }
 
-/** Everything: the stream of the server, which is complete and has the state of rows. */
+/** Reads the whole log: the server's export, which is complete and contains the state of rows. */
 async function readWhole(signal: AbortSignal, onProgress: OnProgress): Promise<Blob[]> {
   const parts: Blob[] = [];
   const { bytes } = await client.audit.export({ signal });

@@ -1,4 +1,4 @@
-/** The log: every entry of any length of log, by filters that are in the URL, with a live tail and details. */
+/** The audit log: all entries, at any length of the log, with filters in the URL, a live tail and details. */
 import { useEffect, useMemo, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { AuditEntry, AuditFilter } from '../../../../src/client/types.ts';
@@ -43,7 +43,10 @@ const FIELDS: readonly FilterField[] = [
 const countOf = (total: number): string => countText(total, 'entry', 'entries');
 const keyOf = ({ seq }: AuditEntry): string => String(seq);
 
-/** New entries would move every row while a person reads: the pages end at the newest entry when they were opened. */
+/**
+ * The rows of the log. The pages end at the newest entry of the moment when they were opened, because new entries would
+ * move every row while an operator reads.
+ */
 function useLogRows(filter: AuditFilter, isTail: boolean) {
   const [generation, setGeneration] = useState(0);
   const key = JSON.stringify([filter, generation]);

@@ -1,6 +1,6 @@
 /**
- * The entries that were added while a person watches. Each read covers only the entries after the newest that is
- * known, so that it stays short for a log of any length and for a filter that matches nothing.
+ * The entries that were added since the page was opened. Each read covers only the entries after the newest known one,
+ * so that it stays short for a log of any length and for a filter without matches.
  */
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useRef } from 'react';
@@ -10,13 +10,13 @@ import { client } from '../../session/console-client.ts';
 
 const INTERVAL_MS = 1000;
 const MAX_PAGE_ROWS = 1000;
-/** More are not kept; the person is asked to begin again. */
+/** Limit of the kept entries. Beyond it, the operator is asked to start again. */
 const MAX_ROWS = 5000;
 
 export interface Tail {
-  /** Newest first. */
+  /** The new entries, newest first. */
   readonly rows: readonly AuditEntry[];
-  /** Whether entries were left out, because too many were added. */
+  /** Whether entries were skipped because too many were added. */
   readonly isFull: boolean;
   readonly error: unknown;
 }
@@ -39,7 +39,7 @@ async function readNext(filter: AuditFilter, { after, rows }: Read, signal: Abor
   return { after: last ?? newest, rows: [...data.toReversed(), ...rows] };
 }
 
-/** Begins after `from`, the newest entry of the pages; null while it is not known. */
+/** Begins after `from`, the newest entry of the pages; null while it is unknown. */
 export function useTail(filter: AuditFilter, from: number | null, isOn: boolean): Tail {
   const state = useRef<{ readonly key: string; read: Read } | null>(null);
   const key = JSON.stringify([filter, from]);

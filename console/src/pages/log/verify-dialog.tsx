@@ -1,4 +1,4 @@
-/** Verifies the whole log, shows the progress, and points at the first break. */
+/** Verifies the whole log, shows the progress, and links to the first break. */
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import type { Verification as Verified } from '../../../../src/client/types.ts';
@@ -7,7 +7,7 @@ import { ModalDialog } from '../../components/form-dialog.tsx';
 import { api, client } from '../../session/console-client.ts';
 import { BreakNeighbours } from './break-neighbours.tsx';
 
-/** A log of tens of millions takes minutes. */
+/** Verifying tens of millions of entries takes minutes. */
 const TIMEOUT_MS = 30 * 60_000;
 const PROGRESS_INTERVAL_MS = 500;
 
@@ -35,7 +35,7 @@ function Verification() {
     mutationFn: () => {
       running.current = new AbortController();
       const { signal } = running.current;
-      // The client's own limit is for calls of seconds.
+      // The client's default limit is for calls that take seconds.
       return api.read<Verified>('/api/v1/audit/verify', {}, { signal, timeoutMs: TIMEOUT_MS });
     },
   });

@@ -1,4 +1,7 @@
-/** What a new vault lacks, in the order in which a newcomer adds it. It disappears with the first use. */
+/**
+ * The missing steps of a new vault, in the recommended order. The section disappears after the first access to a
+ * credential.
+ */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { AGENT_NAME } from '../../../../src/core/names.ts';
@@ -9,7 +12,7 @@ import { useLiveEntries } from './live-entries.ts';
 import { intervalOf } from './live-interval.ts';
 
 const INTERVAL_MS = 3000;
-/** What an agent gets a credential with. */
+/** Events that show that an agent has accessed a credential. */
 const EVENTS = ['credential.retrieve', 'credential.use_result'] as const;
 
 interface Step {
@@ -22,7 +25,7 @@ interface Step {
 }
 
 async function readPresence(signal: AbortSignal) {
-  // WHY so many: the newest ones may all be of operators.
+  // WHY so many: the newest ones may all belong to operators.
   const [{ agents, paths }, policies, ...uses] = await Promise.all([
     client.overview.matrix({ agent_limit: 1, path_limit: 1 }, { signal }),
     client.policies.list({ limit: 1 }, { signal }),
@@ -32,13 +35,13 @@ async function readPresence(signal: AbortSignal) {
   return { credential: paths[0] ?? null, agent: agents[0]?.name ?? null, hasPolicy: policies.meta.total > 0, hasUse };
 }
 
-/** The simulator proposes the policy that grants the first agent the first credential. */
+/** The URL of the simulator, which proposes the policy that grants the first agent the first credential. */
 function grantAddress(agent: string | null, credential: string | null): string {
   if (agent === null || credential === null) return '/access';
   return `/access?${new URLSearchParams({ view: 'simulator', for: agent, action: 'use', path: credential })}`;
 }
 
-/** Null when all steps are done, or while it is not known. */
+/** Null if all steps are done, or while that is unknown. */
 function useSteps(): readonly Step[] | null {
   const entries = useLiveEntries();
   const isUsedNow = entries.data?.happened.some(({ agent_name }) => AGENT_NAME.test(agent_name)) ?? false;

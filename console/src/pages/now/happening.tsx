@@ -1,4 +1,4 @@
-/** What agents do at this moment: uses and retrievals, denials with their reasons, and the leases they hold. */
+/** The current activity of agents: brokered requests and retrievals, denials with their reasons, and active leases. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { AuditEntry, Lease } from '../../../../src/client/types.ts';

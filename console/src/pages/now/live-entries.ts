@@ -1,6 +1,6 @@
 /**
- * The newest uses, retrievals and denials. The first read finds them by event; every later one asks only for the
- * entries after the newest that is known, so that a page that stays open costs one short read a second.
+ * The newest brokered requests, retrievals and denials. The first read finds them by event. Every later one reads only
+ * the entries after the newest known one, so that an open page costs one short read a second.
  */
 import { useQuery } from '@tanstack/react-query';
 import type { AuditEntry } from '../../../../src/client/types.ts';
@@ -9,11 +9,11 @@ import { queries } from '../../session/queries.ts';
 import { liveInterval } from './live-interval.ts';
 
 export interface LiveEntries {
-  /** The number of the newest entry that was read, of any event. */
+  /** The sequence number of the newest entry that was read, of any event. */
   readonly newest: number;
-  /** Newest first. A use has its result in place of its beginning. */
+  /** Activity, newest first. The result of a brokered request replaces its beginning. */
   readonly happened: readonly AuditEntry[];
-  /** Newest first. */
+  /** Denials, newest first. */
   readonly denials: readonly AuditEntry[];
 }
 
@@ -25,7 +25,7 @@ const EMPTY: LiveEntries = { newest: 0, happened: [], denials: [] };
 
 const isEvent = (entry: AuditEntry): boolean => EVENTS.some((event) => event === entry.event_type);
 
-/** The beginning of a use and its result have the same id: the result takes over the request. */
+/** Combines entries with the same id: the result of a brokered request takes over the request of its beginning. */
 function newestFirst(entries: readonly AuditEntry[]): AuditEntry[] {
   const rows = new Map<string, AuditEntry>();
   for (const entry of [...entries].sort((a, b) => b.seq - a.seq)) {
@@ -51,7 +51,7 @@ async function readNewest(signal: AbortSignal): Promise<LiveEntries> {
   const { data } = await client.audit.list({ limit: 1 }, { signal });
   const newest = data[0]?.seq ?? 0;
   if (newest === 0) return EMPTY;
-  // Entries that are added between these reads belong to the next one.
+  // Entries that are added between these reads are included in the next one.
   const range = { before: newest + 1, limit: MAX_ROWS * 2 };
   const lists = await Promise.all([
     ...EVENTS.map((event_type) => client.audit.list({ ...range, event_type }, { signal })),

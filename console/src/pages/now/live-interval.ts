@@ -1,11 +1,11 @@
-/** How often the page reads what happens. A hidden page reads nothing. */
+/** How often the page reads new activity. A hidden page reads nothing. */
 import type { Query } from '@tanstack/react-query';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
 
 const LIVE_INTERVAL_MS = 1000;
 const FAILED_INTERVAL_MS = 5000;
 
-/** A refused read would be recorded each time, and what was removed does not come back: neither is repeated. */
+/** Stops after a denied read, which would be recorded each time, and for a removed resource, which does not return. */
 export function intervalOf(intervalMs: number): (query: Pick<Query, 'state'>) => number | false {
   return ({ state: { error } }) => {
     if (error === null) return intervalMs;

@@ -1,4 +1,4 @@
-/** The first page: what happens, what waits for a person, and what needs attention. */
+/** The first page: current activity, pending approvals, and findings that need attention. */
 import { PageHeading } from '../../components/page-heading.tsx';
 import { FirstSteps } from './first-steps.tsx';
 import { ActiveLeases, Happening } from './happening.tsx';

@@ -1,4 +1,4 @@
-/** The retrievals, uses and denials of the last hour, by minute, as the node that responds counts them. */
+/** The retrievals, brokered requests and denials of the last hour, by minute, as counted by the node that responds. */
 import { useQuery } from '@tanstack/react-query';
 import { useId } from 'react';
 import type { ActivityMinute } from '../../../../src/client/types.ts';
@@ -49,15 +49,15 @@ export function Plots() {
 
 interface Series {
   readonly title: string;
-  /** The class that gives it its colour. */
+  /** The class that sets the colour. */
   readonly tone: 'first' | 'second' | 'third';
-  /** One for each time. */
+  /** The values, one for each time. */
   readonly values: readonly number[];
 }
 
 interface Props {
   readonly title: string;
-  /** What the picture says in one sentence. */
+  /** The content of the plot in one sentence. */
   readonly summary: string;
   /** Seconds since 1970, ascending. */
   readonly times: readonly number[];
@@ -111,7 +111,7 @@ function Plot({ title, summary, times, series }: Props) {
   );
 }
 
-/** Only times at which something was counted. */
+/** The values as a table, with only the times at which something was counted. */
 function NumberTable({ title, times, series, zone }: Omit<Props, 'summary'> & { readonly zone: Zone }) {
   const rows = times.flatMap((at, index) => {
     const values = series.map((each) => each.values[index] ?? 0);

@@ -1,4 +1,4 @@
-/** A part of the page: its heading, what it counts, and the link to the page with everything. */
+/** A section of the page: its heading, its count, and the link to the full page. */
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useId } from 'react';
 import { Link } from 'wouter';
@@ -9,10 +9,10 @@ import { Loading } from '../../components/loading.tsx';
 interface Props {
   readonly title: string;
   readonly count?: number | undefined;
-  /** Replaces the content if the read succeeded and found nothing. */
+  /** Replaces the content if the read found nothing. */
   readonly empty?: { readonly isEmpty: boolean; readonly text: string };
   readonly more?: { readonly href: string; readonly text: string };
-  /** The read that fills the part. */
+  /** The read that fills the section. */
   readonly query: {
     readonly isPending: boolean;
     readonly error: unknown;
@@ -21,7 +21,7 @@ interface Props {
   readonly children: ReactNode;
 }
 
-/** What concerns every read alike: the notice at the top of the page says it once. */
+/** Whether the error concerns every read. The notice at the top of the page then reports it once. */
 const isOfService = (error: unknown): boolean =>
   error instanceof LeaseholdError && (error.code === 'UNREACHABLE' || error.code === 'VAULT_LOCKED');
 

@@ -1,4 +1,4 @@
-/** What needs an operator: requests that wait for an approval, and what the server found in the vault. */
+/** Tasks for an operator: pending approvals, and the server's findings in the vault. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { AttentionItem, ListedApproval } from '../../../../src/client/types.ts';

@@ -1,4 +1,4 @@
-/** The nodes of the server, the evidence of its log, its version, and where it is described. */
+/** The nodes of the server, the evidence of its audit log, its version, and its documentation. */
 import { useQuery } from '@tanstack/react-query';
 import { Badge } from '../../components/badge.tsx';
 import { Copyable } from '../../components/copyable.tsx';

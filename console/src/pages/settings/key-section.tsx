@@ -1,4 +1,4 @@
-/** Key slots, which open the vault, and the rotation of its keys. No secret of a slot enters the page. */
+/** Key slots, which open the vault, and the rotation of its keys. No slot secret enters the page. */
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { KeySlot, RotatedKey } from '../../../../src/client/types.ts';
@@ -12,7 +12,7 @@ import { Time } from '../../components/time.tsx';
 import { client } from '../../session/console-client.ts';
 import { useRole } from '../../session/use-session.ts';
 
-/** Slots whose secret a person computes with the command. */
+/** Manual slots, whose secret an operator computes with the CLI. */
 const ATTENDED: ReadonlySet<string> = new Set(['passphrase', 'shamir']);
 
 export function KeySection() {
@@ -151,7 +151,7 @@ const KEYS: readonly {
   },
 ];
 
-/** The newest entry of the event; the log is what knows when a key was replaced. */
+/** The newest entry of the event. Only the audit log knows when a key was replaced. */
 function useNewest(event_type: string) {
   const { data } = useQuery({
     queryKey: ['newest', event_type],

@@ -23,7 +23,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** Operators are few; among more than these another admin is assumed, and the server decides. */
+/** Limit of the read, because operators are few. Beyond it, another admin is assumed, and the server decides. */
 const MAX_READ = 1000;
 
 function useIsLastAdmin(operator: Operator | undefined): boolean {

@@ -1,4 +1,4 @@
-/** Operators: who they are, what they may do, and how they sign in. */
+/** Operators: their names, their roles, and their ways to sign in. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useSearchParams } from 'wouter';
@@ -144,7 +144,7 @@ interface Props {
   readonly onClose: () => void;
 }
 
-/** Passkeys do not work at an IP address, but at the name of this machine. */
+/** The origin for passkeys, which do not work at an IP address, but at the name of this machine. */
 function originForPasskeys(): string {
   return location.origin.replace(/^http:\/\/(?:127\.0\.0\.1|\[::1\])(?=:|$)/, 'http://localhost');
 }

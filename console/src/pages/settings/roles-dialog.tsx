@@ -1,4 +1,4 @@
-/** Changes the roles and the description of an operator, on top of the state that the form was filled with. */
+/** Changes the roles and the description of an operator, on top of the state from which the form was filled. */
 import { useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { Operator } from '../../../../src/client/types.ts';
@@ -27,10 +27,10 @@ const EVENTS = [
 export function RolesDialog({ operator, onDone, onClose }: Props) {
   const [opened, setOpened] = useState(operator);
   const [base, setBase] = useState(operator);
-  /** The inputs begin with this state. */
+  /** The inputs start with this state. */
   const [shown, setShown] = useState(operator);
   const [conflict, setConflict] = useState<Conflict<Operator> | null>(null);
-  // Another opening begins with the state of that moment.
+  // When the dialog is opened again, it starts with the current state.
   if (opened !== operator) {
     setOpened(operator);
     setBase(operator);

@@ -1,4 +1,4 @@
-/** Settings: operators, how the person signs in, key slots, backups, and the nodes of the server. */
+/** Settings: operators, the operator's own sign-in, key slots, backups, and the nodes of the server. */
 import { Link, useSearchParams } from 'wouter';
 import { PageHeading } from '../../components/page-heading.tsx';
 import { AboutSection } from './about-section.tsx';

@@ -1,4 +1,4 @@
-/** How the signed-in person signs in, and the session. */
+/** The ways to sign in of the signed-in operator, and the session. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { EmptyState } from '../../components/empty-state.tsx';
