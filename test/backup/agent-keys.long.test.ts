@@ -1,4 +1,4 @@
-// The agents' keys of a backup are those of its snapshot, whatever is rotated while it is taken.
+// A backup contains the agents' keys of its snapshot, even if keys are rotated while it is taken.
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Backups that authenticate, but that another author has altered: who has the public key of the recipient can make one.
+// Backups that authenticate, but were modified by another author: anyone with the recipient's public key can make one.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

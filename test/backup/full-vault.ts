@@ -39,7 +39,7 @@ export async function fillVault(service: TestService): Promise<Filled> {
   const worker = await service.agent('worker', { 'prod/*': ['retrieve', 'list', 'store', 'delete'] });
   const other = await service.agent('other', { 'prod/*': ['retrieve'], 'stage/key': ['retrieve'] });
   const gone = await service.agent('gone', { '*': ['retrieve'] });
-  // With a session that was renewed, and a lease.
+  // The editor has a renewed session and a lease.
   const editor = await addOperator(service, 'editor', ['viewer', 'editor'], { 'prod/*': ['retrieve', 'store'] });
   await addOperator(service, 'former', ['approver']);
   await expect(admin.delete('/api/v1/operators/former'), 204);

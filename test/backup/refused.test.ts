@@ -1,4 +1,4 @@
-// What a restore refuses, each in one line, and before it creates anything.
+// Restores that are rejected, each with one line, and before anything is created.
 
 import assert from 'node:assert/strict';
 import {

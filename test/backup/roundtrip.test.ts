@@ -125,6 +125,6 @@ test('the stream of the service has no value and no private key in it', async (t
   const [key] = lines.find((line) => line['agent_keys'] !== undefined)?.['agent_keys'] ?? [];
   assert.ok(key);
   assert.equal(Buffer.from(key.sealed, 'base64').includes('PRIVATE KEY'), false);
-  // Version 1 of a sealed value.
+  // The value is encrypted in format version 1.
   assert.equal(Buffer.from(key.sealed, 'base64')[0], 1);
 });

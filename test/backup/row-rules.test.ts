@@ -1,4 +1,4 @@
-// The rules of a backup's columns accept what is stored, and refuse everything else.
+// The rules of a backup's columns accept all stored values, and reject everything else.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

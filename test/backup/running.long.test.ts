@@ -46,7 +46,7 @@ for (const kind of KINDS) {
     const second = await service.admin.post('/api/v1/backup');
     assert.deepEqual([second.status, second.body.error.code], [503, 'UNAVAILABLE']);
     assert.match(second.body.error.message, /Another backup is being taken/);
-    // The service goes on meanwhile.
+    // The service keeps serving requests in the meantime.
     assert.equal((await service.admin.get('/api/v1/credentials/a/1')).status, 200);
     leave.abort();
     await until(
@@ -79,7 +79,7 @@ test('a backup whose client takes nothing for two minutes ends, and another one 
   const [response] = await once(stalled, 'response');
   assert.equal(response.statusCode, 200);
   assert.equal((await service.admin.post('/api/v1/backup')).status, 503);
-  // At first the buffers of the connection still take chunks, each of which begins the time again.
+  // At first the buffers of the connection still accept chunks, and each chunk restarts the time limit.
   for (let round = 0; round < 2400 && (await newestResult(service)).id === before; round++) {
     t.mock.timers.tick(121_000);
     await sleep(50);

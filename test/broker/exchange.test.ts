@@ -1,4 +1,4 @@
-// Requests through the broker's process: what the upstream gets, and what comes back.
+// Requests through the broker's process: the upstream's request, and the client's response.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
-// An agent that guesses the beginning of a value gains nothing from an upstream that repeats its bytes: what is sent
-// on, and when, is the same for a right guess as for a wrong one.
+// An agent that guesses the beginning of a value gains nothing from an upstream that repeats its bytes: the forwarded
+// bytes and their times are the same for a right and a wrong guess.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -169,7 +169,7 @@ test(`an agent that knows ${POSITIONS} beginnings of a value learns the next cha
     }
     assert.equal(new Set(await seesMessages(guesses)).size, 1, known);
   }
-  // Of the whole value it sees each redaction: the comparison finds what differs.
+  // The agent sees each redaction of the whole value, so the comparison finds the differences.
   const whole = [...ALPHABET].map((letter) => `(${PLAIN_VALUE.slice(0, last)}${letter})`);
   for (const [name, echo] of Object.entries(ECHOES))
     if (name !== 'part') assert.equal(new Set(await Promise.all(whole.map(echo))).size, 2, name);

@@ -1,6 +1,6 @@
-// Random texts with a value in every form, divided at random: the response does not depend on how, no form is left in
-// it, and it is what a brute-force replacement over the whole text makes of it where nothing around a form can be read
-// as a part of one. The stages of the redaction are used without sockets. `SEED=n` repeats the cases.
+// Random texts with a value in every form, divided at random. The response does not depend on the division, and
+// contains no form. It equals a brute-force replacement over the whole text where nothing around a form can be read as
+// a part of one. The stages of the redaction are used without sockets. `SEED=n` repeats the cases.
 
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
@@ -26,7 +26,7 @@ import { orderFor } from './upstream.ts';
 import { formsOf, redactAll } from './value-forms.ts';
 
 const seed = newSeed(20261123);
-/** Of bodies, over all forms, codings and types. */
+/** Number of bodies, over all forms, codings and types. */
 const SPLITS = scaled(2500, 200_000);
 /** Headers and trailers, in addition. */
 const HEADERS = scaled(200, 20_000);
@@ -55,7 +55,7 @@ const VALUES: readonly { readonly value: string; readonly placement: Placement }
 interface Subject {
   readonly order: Order;
   readonly masking: Masking;
-  /** By their names. */
+  /** The forms by their names. */
   readonly forms: ReadonlyMap<string, string>;
 }
 
@@ -80,7 +80,7 @@ const BREAKS = ['\n', '\r\n', '\r\r\n'] as const;
 const CALM = ':, .;|';
 const WILD = '"{}:, =%&;\\/s\0\xff0aA';
 
-/** At least one whole form; parts of forms and other bytes around it, unless the text is calm. */
+/** A text with at least one whole form, and, unless it is calm, parts of forms and other bytes around it. */
 function makeText(dice: Dice, form: string, all: readonly string[], isEvents: boolean, isCalm: boolean): string {
   const part = (): string => {
     const other = dice.chance(0.3) ? form : dice.pick(all);

@@ -1,5 +1,5 @@
-// What describes a representation is kept as far as it stays true: HEAD, entity tags and conditions. A part of one that
-// nobody asked for is not released. SOURCE: docs/use.md, "What is sent, and what comes back".
+// Headers that describe a representation are kept as far as they stay true: HEAD, entity tags and conditions. A part of
+// a representation that was not requested is not released. SOURCE: docs/use.md, "What is sent, and what comes back".
 
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';

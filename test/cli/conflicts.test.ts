@@ -1,5 +1,5 @@
-// Another operator changes a resource between a command's read and its write: the command changes nothing and says
-// who did.
+// If another operator changes a resource between a command's read and its write, the command changes nothing, and names
+// the operator.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

@@ -76,7 +76,7 @@ test('a value that is empty, not UTF-8 or too long is rejected and not printed',
 });
 
 test('a value in an argument is rejected, not repeated, and the alternatives are named', async (t) => {
-  // Without settings: it is reported before other errors, so that the value is not typed again.
+  // There are no settings here: the error is reported before other errors, so that the value is not typed again.
   const other = newHome(t);
   for (const words of [
     ['hunter2'],

@@ -1,4 +1,4 @@
-// The sources of an import: what is read from each format, strict JSON, names that become paths, and the plan.
+// The sources of an import: the values read from each format, strict JSON, names that become paths, and the plan.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
-// `leasehold import` against the real server: the plan, the report, what is stored, keys that get the targets of their
-// service, and the .env file with references. No value is ever printed.
+// `leasehold import` against the real server: the plan, the report, the stored values, keys that get the targets of
+// their service, and the .env file with references. No value is ever printed.
 
 import assert from 'node:assert/strict';
 import {

@@ -1,4 +1,4 @@
-// Changes of policies by policy put, apply and delete: what they show and ask, and what they do.
+// Changes of policies by policy put, apply and delete: their output, their questions, and their effect.
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

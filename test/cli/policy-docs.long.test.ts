@@ -1,4 +1,4 @@
-// docs/policies.md, executed as written: each shell block prints what the page shows.
+// docs/policies.md, executed as written: each shell block prints the output on the page.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

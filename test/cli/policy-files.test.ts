@@ -1,4 +1,4 @@
-// Policy files: what is read, and errors that name file, field and rule without quoting the content.
+// Policy files: their fields, and errors that name file, field and rule without quoting the content.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

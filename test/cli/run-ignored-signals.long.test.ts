@@ -87,7 +87,7 @@ test('a program that ignores the hangup runs to its end after its terminal is cl
   assert.equal(await scene.countActive(), 0);
 });
 
-/** In a separate process group, so that a signal reaches all of its processes, as from a terminal. */
+/** Starts a separate process group, so that a signal reaches all of its processes, like a signal from a terminal. */
 function start(signals: string, words: readonly string[]) {
   const child = spawn('sh', ignoring(signals, launcher, words), { env: environment, detached: true });
   const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));

@@ -1,4 +1,4 @@
-// `leasehold run` in a real terminal and under a shell: what the program sees of the terminal, what the terminal shows,
+// `leasehold run` in a real terminal and under a shell: the program's view of the terminal, its output on the terminal,
 // restored settings, and the background.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
-// What a value leaves behind: nothing. The programs list the arguments of all processes while they have it; afterwards
-// the test reads every file that the commands, the server and the programs could have written.
+// A value leaves no trace. The programs list the arguments of all processes while they have it. Afterwards the test
+// reads every file that the commands, the server and the programs could have written.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

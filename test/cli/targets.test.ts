@@ -1,4 +1,4 @@
-// `leasehold target put|show|delete` and `leasehold put --service`: what is sent, what is shown, and what is rejected.
+// `leasehold target put|show|delete` and `leasehold put --service`: their requests, their output, and their errors.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';

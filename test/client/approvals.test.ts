@@ -43,7 +43,7 @@ test('approvalRetries are apart from retries, and an approval between two tries 
       address: service.address,
       token,
       retries: 0,
-      // As many as fit into the time that a busy machine needs for the approval.
+      // Enough retries for the time that a busy machine needs for the approval.
       approvalRetries: 500,
       onApprovalPending(id) {
         approved ??= admin.approvals.read(id).then(({ nonce }) => admin.approvals.approve(id, nonce));

@@ -1,4 +1,4 @@
-/** docs/client.md is one program, which prints what the page shows. */
+/** docs/client.md is one program, which prints the output on the page. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -7,7 +7,7 @@ import type { Scope } from '../kit/directory.ts';
 
 interface Seen {
   readonly method: string;
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: string;

@@ -1,6 +1,6 @@
 /**
- * Tries of a call: each can be aborted at any moment with the caller's reason and has a time limit; what is retried,
- * how often, and never what could take effect twice.
+ * Tries of a call: each can be aborted at any moment with the caller's reason and has a time limit. Also covers which
+ * calls are retried, how often, and that no call can take effect twice.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

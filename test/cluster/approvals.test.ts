@@ -1,4 +1,4 @@
-// An approval that one node holds is answered on another: how soon the held request goes on, and that races have one
+// An approval that one node holds is answered on another: the held request continues quickly, and races have one
 // outcome. SOURCE: SECURITY.md, P17.
 
 import assert from 'node:assert/strict';
@@ -14,7 +14,7 @@ import { scaled } from '../kit/scale.ts';
 
 /** Longer than a busy machine needs for what is held at the same time. */
 const HOLD_MS = 120_000;
-/** At the same time. */
+/** The number of requests held at the same time. */
 const HELD = scaled(4, 20);
 const ANSWERS = scaled(4, 240);
 const PARALLEL = scaled(4, 10);
@@ -55,7 +55,7 @@ async function measureAnswers(): Promise<readonly number[]> {
   while (times.length < ANSWERS) {
     const held = await Promise.all(Array.from({ length: HELD }, () => hold('one')));
     const answers = held.map(async ({ address, nonce, response, path }) => {
-      // At any time between two reads of the node that waits.
+      // The answer comes at any time between two reads of the waiting node.
       await sleep(dice.below(200));
       const answered = await on(elsewhere, ann).post(`${address}/approve`, { nonce });
       const from = performance.now();

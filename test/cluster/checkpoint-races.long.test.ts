@@ -15,7 +15,7 @@ import { scaled } from '../kit/scale.ts';
 
 const NODES = 3;
 const ROUNDS = scaled(12, 400);
-/** In the middle of other rounds, a node replaces the audit key, under which the head record is. */
+/** In the middle of other rounds, a node replaces the audit key that authenticates the head record. */
 const ROTATION_INTERVAL = scaled(6, 40);
 
 const notesIn = (lines: string): string[] =>

@@ -42,6 +42,6 @@ test("a node whose clock is off by less uses the database's time", async (t) => 
   await clock.move(3_600_000);
   const [lease] = (await service.admin.get('/api/v1/leases')).body.data;
   assert.equal(lease.status, 'active');
-  // Before its database is dropped.
+  // The service must stop before its database is dropped.
   await service.stop();
 });

@@ -1,4 +1,4 @@
-/** Races between a deletion on one node and the use of what it deletes on others. */
+/** Races between a deletion on one node and the use of the deleted resource on other nodes. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import type { Call } from '../kit/keep-alive.ts';

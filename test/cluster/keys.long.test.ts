@@ -54,7 +54,7 @@ test('a node that cannot reach the database is locked, although that cannot be r
   const { nodes } = await startNodes(t, { nodes: 1, url, urlOf: () => proxy.url });
   const [node] = nodes;
   assert.ok(node);
-  // From the first admin on, a use of the token is recorded before the operation, except this one.
+  // From the first admin on, each use of the token is recorded before the operation. This call is the exception.
   await addOperator(node, 'first-admin', ['admin']);
   proxy.close();
   const { status, body } = await node.admin.post('/api/v1/lock', {});

@@ -116,7 +116,7 @@ test('a node that missed more than the recorded removals reloads all agents and 
   const far = { name: 'far', principal: 'agent:a', resources: ['*'], actions: ['list'] };
   assert.equal((await one.admin.post('/api/v1/policies', far)).status, 201);
   assert.equal((await one.admin.delete('/api/v1/policies/many-1')).status, 204);
-  // As if ten thousand batches had changed something meanwhile, and their removals were pruned.
+  // Simulates ten thousand batches whose changes and removals were already pruned.
   const [row] = await querySql(cluster.url, 'SELECT * FROM leasehold.audit_head');
   const head = toHead(row) ?? assert.fail();
   const later = { ...head, epoch: head.epoch + 20_000 };

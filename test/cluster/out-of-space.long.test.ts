@@ -1,5 +1,5 @@
-// A PostgreSQL server without room: it reports disk_full at a statement or at the commit. Requests are 503 without
-// effect, what was acknowledged stays, and the node accepts changes again when the server has room.
+// A PostgreSQL server without space: it reports disk_full at a statement or at the commit. Requests get 503 without
+// effect, acknowledged changes stay, and the node accepts changes again when the server has space.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -69,7 +69,7 @@ test('a node without requests follows the log too', async (t) => {
   await made(one, 'credentials', { path: 'a', value: 'v' });
   const { total } = (await one.admin.get('/api/v1/audit?limit=1')).body.meta;
   await until(async () => (seriesValue(await scrape(two.address), 'leasehold_log_seq') ?? 0) >= total);
-  // As after a failover that lost them, without a request to the second node since.
+  // Simulates a failover that lost the entries, with no request to the second node since.
   await querySql(
     url,
     `DELETE FROM leasehold.audit_entries WHERE resource = 'a';

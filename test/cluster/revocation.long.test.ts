@@ -1,4 +1,4 @@
-// Immediate revocation on every node: after the 204 of a deletion no node returns 200 for what was deleted.
+// Immediate revocation on every node: after the 204 of a deletion no node returns 200 for the deleted resource.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

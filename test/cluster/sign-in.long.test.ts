@@ -39,7 +39,7 @@ async function assertOpen(opened: TestResponse, name: string): Promise<void> {
   }
 }
 
-/** Of two concurrent attempts with the same proof, one on each node, the one that succeeded. */
+/** Returns the successful one of two concurrent attempts with the same proof, one on each node. */
 async function assertOneOpens(attempts: readonly Promise<TestResponse>[]): Promise<TestResponse> {
   const answers = await Promise.all(attempts);
   const [opened, ...others] = answers.toSorted((a, b) => a.status - b.status);

@@ -15,7 +15,7 @@ import { startTestService } from '../kit/service.ts';
 
 const scope = { after };
 const server = await startPostgres(scope, { settings: { listen_addresses: '127.0.0.1,127.0.0.2' } });
-// For localhost and 127.0.0.1, self-signed.
+// A self-signed certificate for localhost and 127.0.0.1.
 const own = makeCertificate(scope);
 for (const [name, file] of [
   ['server.crt', own.certFile],

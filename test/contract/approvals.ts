@@ -1,4 +1,4 @@
-/** Contract: approvals and their requests, by id and by key, in lists, and those that the service settles. */
+/** Contract: approvals and their requests, by id and by key, in lists, and as selected for background settlement. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

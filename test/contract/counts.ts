@@ -13,7 +13,7 @@ import type { Subject } from './store.ts';
 
 const [A, B] = [aCredential('a'), aCredential('b')];
 
-/** By the list, and each by its path. */
+/** The counts from the list, each compared with the count that is read separately. */
 async function countsOf(store: Store): Promise<Record<string, number>> {
   const { rows } = await store.run(
     listCredentials(store.dialect, { ranges: ALL_PATHS, type: null }, FIRST_CREDENTIAL, 100),

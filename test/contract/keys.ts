@@ -1,4 +1,4 @@
-/** Contract: the rows of key slots, of the keyset and of the numbers of seals. */
+/** Contract: the rows of key slots, of the keyset and of the counts of encryptions. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

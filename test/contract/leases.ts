@@ -23,7 +23,7 @@ import { aLease, asPath, commit, find, leased, T0 } from './rows.ts';
 import { countActive, countLeases, countRevokedBy, listLeases } from './scan.ts';
 import type { Subject } from './store.ts';
 
-/** Between one event and the next: so that leases last from less than one event to beyond the end. */
+/** The time between two events. Leases last from less than one event to beyond the end. */
 const STEP_MS = 1000;
 const AGENTS = ['1', '2', '3'] as const;
 const PATHS = ['a', 'b', 'c'] as const;

@@ -1,4 +1,4 @@
-/** Contract: what a transaction finds by its keys. */
+/** Contract: the rows that a transaction finds by its keys. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { ROOT } from './source.ts';
 
-/** Without the variable, which would restrict the check to one store. */
+/** The variable would restrict the check to one store. */
 const { LEASEHOLD_TEST_STORE: _, ...environment } = process.env;
 const run = (name: string, more: Record<string, string> = {}) =>
   spawnSync(process.execPath, [path.join(ROOT, 'scripts/check.ts'), name], {

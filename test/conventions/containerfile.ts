@@ -8,7 +8,7 @@ const TREE = '/opt/leasehold';
 export interface Containerfile {
   /** The base images of its stages. */
   readonly images: readonly string[];
-  /** From the checkout, and where to below the image's directory. */
+  /** Each source in the checkout, and its destination below the image's directory. */
   readonly copied: readonly { readonly from: string; readonly to: string }[];
   readonly entrypoint: readonly string[];
   readonly health: readonly string[];

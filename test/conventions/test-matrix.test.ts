@@ -1,5 +1,5 @@
-// Which tests run on both stores: all except those that scripts/test-matrix.ts lists, and none of these opens a vault
-// unnoticed.
+// The tests that run on both stores: all except those in the list of scripts/test-matrix.ts. None of the exceptions
+// opens a vault unnoticed.
 
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';

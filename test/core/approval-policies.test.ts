@@ -1,5 +1,5 @@
-// The policies that demand an approval, compared with a loop over all; and what the search costs, which precedes every
-// retrieval and use.
+// The policies that require an approval, compared with a loop over all policies. Also the cost of the search, which
+// precedes every retrieval and brokered request.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// The decision about a use, what it records, and when a running use must be cut.
+// The decision about a brokered request, its audit entry, and the conditions that abort a running request.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// The sealed request of an approval, its row's MAC and the key of a grant, frozen in test/vectors/approvals-v2.json.
+// The encrypted request of an approval, its row's MAC and the key of a grant, frozen in test/vectors/approvals-v2.json.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -68,7 +68,7 @@ export const arbitraryEntry: fc.Arbitrary<EntryWithoutMac> = fc.record({
 
 const count = fc.option(fc.maxSafeNat());
 
-/** As `arbitraryEntry`, about a use: at least one of its fields is set. */
+/** An entry about a brokered request: at least one of its fields is set. */
 export const arbitraryUse: fc.Arbitrary<EntryWithoutMac> = fc
   .tuple(arbitraryEntry, fc.record({ method: text, host: nullable, target_path: nullable }), fc.array(count), nullable)
   .map(([entry, intent, [status, bytesIn, bytesOut, redactions], ended]) => ({
@@ -81,7 +81,7 @@ export const arbitraryUse: fc.Arbitrary<EntryWithoutMac> = fc
     ended: ended as UseEnd | null,
   }));
 
-/** As the others, with a state. */
+/** An entry with a state. */
 export const arbitraryState: fc.Arbitrary<EntryWithoutMac> = fc
   .tuple(fc.oneof(arbitraryEntry, arbitraryUse), text, text)
   .map(([entry, subject, state]) => ({ ...entry, subject, state }));

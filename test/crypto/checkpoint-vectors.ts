@@ -16,7 +16,7 @@ interface CheckpointVectors {
   readonly seed: string;
   readonly origin: string;
   readonly verifier_key: string;
-  /** Of the log in audit-v1.json, of each size from 0 on. */
+  /** Checkpoints of the log in audit-v1.json, for each size from 0 on. */
   readonly checkpoints: readonly { readonly size: number; readonly root: string; readonly note: string }[];
   readonly receipts: readonly { readonly seq: number; readonly size: number; readonly receipt: string }[];
   readonly consistency: readonly { readonly from: number; readonly to: number; readonly proof: readonly string[] }[];

@@ -145,7 +145,7 @@ test('a running node takes over no keyset that another author has sealed to its 
   const root = unwrapRoot(before.slots[0] ?? assert.fail(), keys.vaultId, slotPrivateKey(secret));
   assert.ok(keyset !== null && root !== null);
   const document = decryptKeyset(root, keys.vaultId, keyset) ?? assert.fail();
-  /** The document under another root key, which is sealed to the public key of the slot. */
+  /** The document under another root key, which is encrypted to the public key of the slot. */
   const reencrypted = (forged: KeysetDocument): StoredKeys => {
     const own = Buffer.alloc(32, 8);
     const versions = { version: keyset.version + 1, rootVersion: keyset.rootVersion + 1 };

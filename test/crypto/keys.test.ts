@@ -24,7 +24,7 @@ test('a root key file contains 32 bytes as base64 on one line, and nothing else'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
-/** By the rules of RFC 4648, sections 3.5 and 4, without a decoder. */
+/** Applies the rules of RFC 4648, sections 3.5 and 4, without a decoder. */
 function isStrictBase64(text: string): boolean {
   const [, body = '', padding = ''] = /^([A-Za-z0-9+/]*)(={0,2})$/.exec(text) ?? [];
   if (body + padding !== text || text.length % 4 !== 0) return false;

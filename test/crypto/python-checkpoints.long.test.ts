@@ -1,4 +1,4 @@
-// The independent verifier on checkpoints, receipts and consistency proofs: those that Go's packages made, and attacks.
+// The independent verifier on checkpoints, receipts and consistency proofs, made by Go's packages or by attacks.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -150,7 +150,7 @@ test('each receipt made with Go is valid, with the entry also its content', asyn
   ]);
   assertValid(first, { entry: 1, content: true });
   assertValid(fourth, { entry: 4, content: true });
-  // With a key the content is to be verified, so without the line before it nothing is proven.
+  // A key means that the content must be verified, so without the line before it nothing is proven.
   assert.equal(alone?.status, 2);
   assert.match(alone?.errors ?? '', /takes the audit key of the entry, and the line of the entry before it/);
   assertValid(noKey, { entry: 4, content: false });

@@ -1,4 +1,4 @@
-// The independent verifier on signed notes: altered ones, and those of other programs. SOURCE: docs/formats.md.
+// The independent verifier on signed notes, both modified ones and notes of other programs. SOURCE: docs/formats.md.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -74,7 +74,7 @@ export function runVerifierOnMany(scope: Scope, evidence: readonly Evidence[]): 
   return runVerifierWith(evidence.map((each) => layDown(scope, each)));
 }
 
-/** As `runVerifierOnMany`, each run with these arguments. */
+/** Runs the verifier like `runVerifierOnMany`, each run with its own arguments. */
 export async function runVerifierWith(runs: readonly (readonly string[])[]): Promise<Verdict[]> {
   const verdicts: [number, string, string][] = await callVerifier(RUNS, runs);
   return verdicts.map((verdict) => toVerdict(...verdict));

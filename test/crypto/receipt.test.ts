@@ -1,4 +1,4 @@
-// Receipts against those that Go's packages made (frozen in test/vectors).
+// Receipts, compared with receipts that Go's packages made (frozen in test/vectors).
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

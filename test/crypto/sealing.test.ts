@@ -1,4 +1,4 @@
-// Sealed values: only authentic ones can be decrypted. The layout is frozen in test/vectors/sealing-v1.json.
+// Encrypted values: only authentic ones can be decrypted. The layout is frozen in test/vectors/sealing-v1.json.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -10,7 +10,7 @@ const key = createSecretKey(Buffer.alloc(32, 7));
 const mac = (...fields: readonly string[]): Buffer =>
   createHmac('sha256', Buffer.alloc(32, 7)).update(JSON.stringify(fields)).digest();
 
-/** As docs/formats.md draws it. */
+/** The digest as docs/formats.md defines it. */
 function expected(members: ReadonlyMap<string, string>): string {
   const sum = Buffer.alloc(32);
   for (const [name, value] of members) {

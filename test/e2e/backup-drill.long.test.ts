@@ -83,7 +83,7 @@ test('after the loss of the vault a restore brings back every credential that wa
   for (const { path, value } of before) {
     assert.equal((await after.get(`/api/v1/credentials/${path}`)).body.data.value, value, path);
   }
-  // Of what was stored meanwhile the backup has a beginning of each loop, without gaps.
+  // The backup contains a prefix, without gaps, of the values that each loop stored in the meantime.
   const { data } = (await after.get('/api/v1/credentials')).body;
   const paths = new Set(data.map(({ path }: Stored) => path));
   for (const path of paths) {

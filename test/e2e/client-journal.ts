@@ -28,10 +28,10 @@ export interface Call extends Intent {
   answer: TestResponse | null;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
-  /** On the system's monotonic clock, which other processes share. */
+  /** Time on the system's monotonic clock, which other processes share. */
   readonly sentAtNs: bigint;
   answeredAtNs: bigint | null;
-  /** For an error after which the outcome is unknown. */
+  /** Set for an error after which the outcome is unknown. */
   refusedAs: string | null;
 }
 

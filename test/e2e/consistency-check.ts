@@ -154,7 +154,7 @@ export class Inspector {
     );
     for (const { name, public_key } of listed) {
       assert.equal(public_key, this.#replay.agents.get(name) ?? public_key, name);
-      // Without an acknowledgement the key may still be pending on the node that created it.
+      // A key that was not acknowledged may still be pending on the node that created it.
       if (agentsDir === null && this.#replay.agents.get(name) === null) continue;
       const { x = '' } = createPublicKey(keyOf(name)).export({ format: 'jwk' });
       assert.equal(Buffer.from(x, 'base64url').toString('base64'), public_key, name);

@@ -13,7 +13,7 @@ export interface Target {
   readonly auditKey: string;
   /** Contains the keys of all agents and nothing else; null if several nodes have them. */
   readonly agentsDir: string | null;
-  /** For the inspection only. */
+  /** A file used only for the inspection. */
   readonly scratchFile: string;
 }
 

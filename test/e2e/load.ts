@@ -79,7 +79,7 @@ export class Load {
     ];
   }
 
-  /** Creates the data of the load; the service is not killed meanwhile. */
+  /** Creates the data of the load. The service is not killed during that time. */
   async prepare({ admin }: Target): Promise<void> {
     const make = async (intent: Omit<Intent, 'agentName'>, path: string, body: object): Promise<void> => {
       const answer = await this.#journal.send({ ...intent, agentName: 'admin' }, () => admin.post(path, body));

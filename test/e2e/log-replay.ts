@@ -46,7 +46,7 @@ export function explain(entries: readonly AuditEntry[], calls: readonly Call[]):
   }
   for (const entry of entries) {
     if (entry.agent_name === 'service' || explained.has(entry)) continue;
-    // Of a client's calls without a response, it is the last one that was sent before the decision.
+    // Among a client's calls without a response, it is the last one that was sent before the decision.
     const call = [...inFlight].findLast(
       ({ event, agentName, resource, startedAt }) =>
         event === entry.event_type &&
@@ -63,12 +63,12 @@ export function explain(entries: readonly AuditEntry[], calls: readonly Call[]):
 
 export class Replay {
   readonly credentials = new Map<string, KnownCredential>();
-  /** By name: the resources. */
+  /** The resources of each policy, by its name. */
   readonly policies = new Map<string, readonly string[]>();
-  /** By name: the public key, if the response arrived. */
+  /** The public key of each agent by its name; null if the response did not arrive. */
   readonly agents = new Map<string, string | null>();
   readonly leases = new Map<string, KnownLease>();
-  /** By token. */
+  /** The sessions by token. */
   readonly sessions = new Map<string, { readonly agentName: string; readonly expiresAt: string }>();
   readonly endedSessions = new Set<string>();
 

@@ -4,7 +4,7 @@ export interface Block {
   readonly heading: string;
   /** The word behind the fence. */
   readonly language: string;
-  /** Without the last line end. */
+  /** The text without the last line end. */
   readonly text: string;
 }
 

@@ -24,7 +24,7 @@ interface Session {
 }
 const sessions = new Map<string, Session>();
 const closedSessions: string[] = [];
-/** As the upstream got them. */
+/** The requests as the upstream received them. */
 const requests: { method: string; session: unknown; response: ServerResponse }[] = [];
 
 function createServer(authorization: string | undefined): McpServer {

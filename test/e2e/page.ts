@@ -1,4 +1,6 @@
-/** A page whose shell blocks are run in order, in one shell with an empty home, and print what the page shows. */
+/**
+ * Runs the shell blocks of a page in order, in one shell with an empty home, and compares their output with the page.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';

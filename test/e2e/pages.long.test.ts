@@ -1,6 +1,6 @@
 /**
  * README's quick start, and docs/tour.md, http.md and audit.md, executed as written: the page's own command starts the
- * server in an empty home, shell blocks run one after the other in one shell, and each prints what the page shows.
+ * server in an empty home, shell blocks run one after the other in one shell, and each prints the output on the page.
  */
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';

@@ -8,7 +8,7 @@ interface Sight {
 }
 
 export interface Probe {
-  /** Since the last `forget`. */
+  /** The sights since the last `forget`. */
   seen(): readonly Sight[];
   forget(): void;
 }

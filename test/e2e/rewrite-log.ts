@@ -1,6 +1,6 @@
 /**
- * The attacker of a vault who has its database, its data directory and all its keys: the log that is left behind is
- * valid with every key, and so are its tree and its rollback marker.
+ * An attacker with the vault's database, its data directory and all its keys: the rewritten log is valid with every
+ * key, and so are its tree and its rollback marker.
  */
 
 import assert from 'node:assert/strict';

@@ -16,7 +16,7 @@ import { copyDatabaseOf } from '../kit/stores.ts';
 import { vaultKeysOf } from '../kit/vault-keys.ts';
 import { type Rewriting, rewriteLog } from './rewrite-log.ts';
 
-/** Before each checkpoint; enough for stored nodes of the tree. */
+/** Entries before each checkpoint, enough for stored nodes of the tree. */
 const ENTRIES = 300;
 const scope = { after };
 
@@ -102,7 +102,7 @@ test('without an attack the log extends both checkpoints', async (t) => {
   assert.deepEqual(await judge(service, t, KEPT_NOTE), EXTENDS);
 });
 
-/** After the early checkpoint, and before the late one. */
+/** A place after the early checkpoint and before the late one. */
 const PLACE = ENTRIES + 200;
 const otherwise = (entry: EntryWithoutMac): EntryWithoutMac => ({ ...entry, resource: 'another' });
 /** The entries keep the order of their times. */

@@ -36,7 +36,7 @@ export class Shell {
    */
   constructor(scope: Scope, directory: string, { cwd, env }: Place, program: readonly string[] = BASH) {
     this.#blockFile = join(directory, 'block.sh');
-    // Without colours and progress bars; all other output is what a person sees.
+    // Disables colours and progress bars; all other output is as on an operator's terminal.
     const environment = { ...env, TERM: 'dumb', npm_config_progress: 'false' };
     this.#terminal = openPseudoTerminal(scope, program, { cwd, environment, columns: 200 });
   }
@@ -56,7 +56,7 @@ export class Shell {
   /** Resolves to the output after the line. */
   async #type(line: string, { answers = [] }: Answers): Promise<string> {
     const number = ++this.#blocks;
-    // In two pieces, so that it is not found in what was typed.
+    // The marker is typed in two pieces, so that it is not found in the echo of the input.
     this.#terminal.type(`${line}; printf '%s of block ${number}\\n' end\n`);
     const rest = `^(?:[\\s\\S]{${this.#seen}})([\\s\\S]*)`;
     const end = new RegExp(`${rest}end of block ${number}\r\n`);

@@ -26,7 +26,7 @@ const PATH = 'crash/key';
 
 test(`${kills} kills in the middle of uses leave no request without its entry (SEED=${seed})`, async (t) => {
   const dice = new Dice(seed);
-  /** Of this round. */
+  /** The requests of this round that arrived. */
   const arrived = new Set<string>();
   let enough = Promise.withResolvers<void>();
   const upstream = await startUpstream(t, ({ url = '' }, response) => {
@@ -107,7 +107,7 @@ test(`${kills} kills in the middle of uses leave no request without its entry (S
     await sleep(dice.below(MAX_DELAY_MS));
     await service.end('SIGKILL');
     await load;
-    // The broker outlives the service until it notices; what it sends meanwhile counts.
+    // The broker outlives the service until it notices. Requests that it sends until then count.
     while ((await connectionsOf(upstream.server)) > 0) await sleep(5);
   }
   t.diagnostic(`${kills} kills, ${uses} uses reached the upstream, ${cut} of them were cut; ${unsent} were not sent`);

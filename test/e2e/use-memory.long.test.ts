@@ -20,11 +20,11 @@ const MIB = 1024 * 1024;
 const LENGTH = 1024 * MIB;
 const CHUNK = Buffer.alloc(64 * 1024, 'a line of text\n');
 const SAMPLE_BYTES = 16 * MIB;
-/** Until then buffers and heaps reach their sizes. */
+/** Buffers and heaps reach their final sizes within these bytes. */
 const WARM_UP_BYTES = LENGTH / 4;
 /** Halfway the reader stops for that long, and then reads on. Without back-pressure some 100 MiB would pile up. */
 const PAUSE_MS = 2000;
-/** From an idle process to the size with which it streams. */
+/** Maximum growth from an idle process to one that streams. */
 const MAX_WARM_UP_BYTES = 192 * MIB;
 /** Afterwards: what collections of garbage leave to chance. */
 const MAX_GROWTH_BYTES = 48 * MIB;

@@ -40,7 +40,7 @@ function* flipsOf(entry: AuditEntry): Generator<AuditEntry> {
       for (let bit = 0; bit < 8 * bytes.length; bit++) {
         const at = bit >> 3;
         bytes[at] = (bytes[at] ?? 0) ^ (1 << (bit & 7));
-        // As SQLite returns it: invalid UTF-8 becomes U+FFFD.
+        // SQLite returns it in this form: invalid UTF-8 becomes U+FFFD.
         yield { ...entry, [column]: bytes.toString() };
         bytes[at] = (bytes[at] ?? 0) ^ (1 << (bit & 7));
       }

@@ -34,7 +34,7 @@ interface Changes {
   readonly data: Buffer;
 }
 
-/** Of supervisor.py. `before`: a copy of the directory, empty if it did not exist. */
+/** Reads a recording of supervisor.py. `before`: a copy of the directory, empty if it did not exist. */
 export function readRecording(dataDir: string, before: string, file: string): Recording {
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
   const all = lines.map((line): Change => JSON.parse(line));
@@ -47,7 +47,10 @@ export function readRecording(dataDir: string, before: string, file: string): Re
   };
 }
 
-/** Of preloaded-faults.ts: a copy of the directory before each change, as a kill leaves it, without torn writes. */
+/**
+ * Reads a recording of preloaded-faults.ts: a copy of the directory before each change, as a kill leaves it, without
+ * torn writes.
+ */
 export function readSnapshots(directory: string): Recording {
   const names = readdirSync(directory).sort();
   return {

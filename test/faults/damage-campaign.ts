@@ -1,4 +1,4 @@
-/** Damages copies of a known vault at random, and judges what a service on each answers. */
+/** Damages copies of a known vault at random, and judges the responses of a service on each copy. */
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Dice } from '../kit/dice.ts';

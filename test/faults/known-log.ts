@@ -10,7 +10,7 @@ import { LoadedVault, targetOf } from './loaded-vault.ts';
 
 export interface KnownLog {
   readonly dataDir: string;
-  /** As exported, in order. */
+  /** The lines in the order of the export. */
   readonly lines: readonly string[];
   readonly entries: readonly AuditEntry[];
   readonly auditKey: KeyObject;

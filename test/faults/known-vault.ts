@@ -1,7 +1,7 @@
 /**
- * A vault with known content, and what a service on a damaged copy of it may answer: the right value, an error, or a
- * refused start. Never another value, never an access that was not granted or has ended, and never an empty vault that
- * passes as this one.
+ * A vault with known content, and the allowed responses of a service on a damaged copy of it: the right value, an
+ * error, or a rejected startup. It must never return another value, allow access that was not granted or has ended, or
+ * present an empty vault as this one.
  */
 import assert from 'node:assert/strict';
 import { cpSync, rmSync } from 'node:fs';
@@ -31,7 +31,7 @@ export interface KnownVault {
   /** The number of entries that each copy has at least. */
   readonly entries: readonly number[];
   readonly session: string;
-  /** Of an agent that was deregistered. */
+  /** A session of a deregistered agent. */
   readonly endedSession: string;
 }
 

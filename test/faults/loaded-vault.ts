@@ -46,7 +46,7 @@ export class LoadedVault {
     );
   }
 
-  /** Runs the load until `isOver`; the service may refuse, fail or end meanwhile. */
+  /** Runs the load until `isOver`. The service may reject, fail or end during that time. */
   async runLoad(address: string, adminToken: string, isOver: () => boolean): Promise<void> {
     return this.load.runUntil(await targetOf(this.dataDir, address, adminToken), isOver);
   }

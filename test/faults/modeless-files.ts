@@ -1,7 +1,7 @@
 /**
- * Preloaded into a program: files and directories below MODELESS_DIR become what they are on FAT, on a Windows drive
- * under WSL, and on a FUSE mount without modes. Each one has the mode 0777 after it was created, and `chmod` succeeds
- * without an effect. SQLite creates its files itself, as with a umask of 0.
+ * Preloaded into a program: files and directories below MODELESS_DIR behave as on FAT, on a Windows drive under WSL,
+ * and on a FUSE mount without modes. Each one has the mode 0777 after it was created, and `chmod` succeeds without an
+ * effect. SQLite creates its files itself, as with a umask of 0.
  */
 import fs, { type PathLike } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';

@@ -1,5 +1,5 @@
 // Losses of power at any moment of a run of the real service. SOURCE: SECURITY.md, P7. `SEED=n` repeats the cuts of a
-// recording. That of the store alone, which needs no recording, is test/sqlite/power-cut.long.test.ts.
+// recording. test/sqlite/power-cut.long.test.ts tests the store alone, which needs no recording.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
- * Losses of power: one run of the service under load is recorded, and the vault is started on the disk that the power
- * would have left at any moment of it. What was acknowledged before that moment is there, the log is valid, and the
- * rollback marker does not take the loss of unacknowledged entries for a rollback.
+ * Losses of power: one run of the service under load is recorded, and the vault is started on the disk as the power
+ * loss would have left it at any moment. All changes acknowledged before that moment are there, the log is valid, and
+ * the rollback marker does not report the loss of unacknowledged entries as a rollback.
  */
 import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { COUNT_ONLY, launchSupervised, wayOfFaults } from './supervised.ts';
 
 /** Longer than the second of quiet after which the write-ahead log is written into the database. */
 const QUIET_MS = 1200;
-/** With the data of the load; also on a slow machine. */
+/** Minimum of answered calls, including the data of the load. It also holds on a slow machine. */
 const MIN_ANSWERED = 40;
 
 export interface RecordedRun {
@@ -61,7 +61,7 @@ export interface CutTally {
   cuts: number;
   /** Acknowledged before their cut; all of them were found. */
   acknowledged: number;
-  /** In flight at their cut, and those of them that had happened. */
+  /** Calls in flight at their cut, and how many of them had taken effect. */
   inFlight: number;
   happened: number;
 }

@@ -1,4 +1,4 @@
-// Free space from 0 to 100 KiB, and around what a start needs, at startup and under a running server. `SEED=n`
+// Free space from 0 to 100 KiB, and around the need of a startup, both at startup and under a running server. `SEED=n`
 // repeats the offset of the steps.
 
 import { test } from 'node:test';

@@ -44,7 +44,7 @@ export interface Supervised extends LaunchedProcess {
 }
 
 interface SupervisedOptions {
-  /** From its first call on. */
+  /** Whether the fault is armed from the first call on. */
   readonly isArmed?: boolean;
   /** The file for all changes of the directory, instead of a fault. */
   readonly record?: string;

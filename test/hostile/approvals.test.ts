@@ -41,7 +41,7 @@ test('a request that differs from the approved one is held, and the approved one
     assert.equal(status, 503, JSON.stringify(sent));
   }
   assert.equal(upstream.requests.length, before, 'nothing was sent');
-  // In parallel, and with another framing of the same bytes.
+  // The calls are sent in parallel, some with another framing of the same bytes.
   const same = Array.from({ length: 8 }, (_, n) =>
     send(agent, { body: 'pay 1', headers: n % 2 === 0 ? {} : { 'transfer-encoding': 'chunked' } }),
   );

@@ -14,7 +14,7 @@ export interface UseCall {
 }
 
 export interface DoorResponse {
-  /** Of the upstream, if it answered; otherwise of the service. */
+  /** The status of the upstream if it answered; otherwise the status of the service. */
   readonly status: number;
   readonly head: string;
   /** Whether the upstream's response was passed on. */
@@ -23,7 +23,7 @@ export interface DoorResponse {
   readonly isComplete: boolean;
   /** Everything that was received. */
   readonly bytes: Buffer;
-  /** Without its framing. */
+  /** The body without its framing. */
   readonly body: Buffer;
 }
 

@@ -195,7 +195,7 @@ test('a body over the limit is 413 immediately, with or without Content-Length, 
 
 test('pipelined requests are answered in order, including rejected ones', () =>
   fixture.assertUnchangedBy(async () => {
-    // For more than nine, see pipelining.test.ts.
+    // More than nine are tested in pipelining.test.ts.
     for (const token of [null, 'wrong']) {
       const asked = [
         fixture.bytesOf({ target: '/api/v1/agents', headers: [KEPT] }),

@@ -39,7 +39,7 @@ async function sendAndReset({ connect, name }: Entrance, text: string, waits: bo
   return received;
 }
 
-/** The target of a link; empty if the descriptor was closed meanwhile. */
+/** The target of a link; empty if the descriptor was closed in the meantime. */
 function linkOf(file: string): string {
   try {
     return readlinkSync(file);

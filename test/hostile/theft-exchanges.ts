@@ -1,5 +1,5 @@
-// An agent that may use a credential cannot get its value through what it sends or what the upstream answers.
-// test/broker has encodings and codings, use-ssrf.test.ts has requests to another place.
+// An agent that may use a credential cannot get its value through its requests or through the upstream's responses.
+// test/broker covers encodings and codings; use-ssrf.test.ts covers requests to other hosts.
 
 import assert from 'node:assert/strict';
 import { attempt, PATHS, type Respond, type TheftFixture, tokenOf, VALUE } from './theft-fixture.ts';

@@ -1,6 +1,6 @@
 /**
- * A service, a hostile upstream and an agent that may use three credentials there and see none of them. What it tries
- * is tried at both doors.
+ * A service, a hostile upstream and an agent that may use three credentials there without seeing them. Each attempt is
+ * made at both endpoints.
  */
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -13,7 +13,7 @@ import { startTestService } from '../kit/service.ts';
 import { type Caller, sendByBaseUrl, type UseCall, withoutChunks } from './doors.ts';
 import { canRead } from './value-reader.ts';
 
-/** With characters that each escape changes. */
+/** A value with characters that each escape changes. */
 export const VALUE = 'sk-t3st+Qx7/Zr9=mW&4k<Lp>"8vB_c-Yd';
 export const PATHS = { bearer: 'theft/bearer', basic: 'theft/basic', query: 'theft/query' } as const;
 
@@ -140,7 +140,10 @@ function openDoor({ current, ...scene }: Awaited<ReturnType<typeof startScene>>,
 /** The fields of one call that an attempt sets. */
 type UseFields = Readonly<Record<string, unknown>>;
 
-/** In the form of the other door's response. A response that broke off is a failure, as it is there. */
+/**
+ * Sends the call to the base URL, and returns the response in the form of the other endpoint's. A response that broke
+ * off is a failure on both.
+ */
 async function useByBaseUrl(caller: Caller, call: UseCall, origin: string): Promise<TestResponse> {
   const { status, head, isUpstream, isComplete, bytes, body } = await sendByBaseUrl(caller, call, origin);
   for (const part of bytes.includes(body) ? [bytes] : [bytes, body])

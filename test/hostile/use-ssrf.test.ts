@@ -14,7 +14,7 @@ import { sendByBaseUrl, type UseCall } from './doors.ts';
 import { type Case, CLASSES, type Places } from './ssrf-cases.ts';
 
 const seed = newSeed(20261123);
-/** Of each of nine classes; at the base URL as many again of eight of them. */
+/** Cases for each of nine classes. At the base URL, as many again for eight of them. */
 const CASES = scaled(20, 1112);
 const AT_ONCE = 8;
 /** Classes whose requests are for the target, and some of which it gets. */

@@ -31,7 +31,7 @@ const base64url = (data: string | Uint8Array): string => Buffer.from(data).toStr
 
 /** What a browser passes to the authenticator, and what a test changes about it. */
 export interface Page {
-  /** By default that of the page; `rpId` by default that of the options. */
+  /** The origin, by default the page's. `rpId` is by default the one in the options. */
   readonly origin: string;
   readonly rpId?: string;
   readonly isVerified?: boolean;
@@ -51,7 +51,7 @@ export class Authenticator {
   readonly #publicKey: Map<number, Cbor>;
   readonly id: string;
   #userHandle = '';
-  /** Incremented with each signature; 0 from then on if a test says so. */
+  /** Incremented with each signature. Once a test sets it to 0, it stays 0. */
   counter: number;
 
   constructor(counter = 0, id = base64url(randomBytes(32))) {

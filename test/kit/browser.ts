@@ -41,8 +41,8 @@ export interface TestPage {
   /** What the page reported since it was opened, without what was expected. */
   readonly reports: readonly string[];
   /**
-   * From now on a report that matches is expected. The result waits for the first one; the browser may report after the
-   * page shows the consequence, so that a test calls it before the action.
+   * Expects a report that matches. The result waits for the first one. To be called before the action, because the
+   * browser may report after the page shows the consequence.
    */
   expectReport(pattern: RegExp): () => Promise<void>;
 }
@@ -188,7 +188,7 @@ export function untilTrue(page: Page, expression: string): Promise<void> {
   return until(isTrue, TIMEOUT_MS, () => `it does not become true: ${expression}`);
 }
 
-/** Of a line of text. What only screen readers read is one pixel high. */
+/** Minimum height of a line of text. Text for screen readers only is one pixel high. */
 const MIN_LINE_PX = 10;
 
 /** Whether a person can see the text: it is a line high and completely in the window. */
@@ -222,7 +222,7 @@ export function watchRequests(page: Page, pattern: RegExp) {
     page.on(name as 'requestfinished', (request) => void underWay.delete(request));
   }
   return {
-    /** Since the watch began. */
+    /** The number of requests since the watch began. */
     started: (): number => started,
     /** Waits until none is under way. */
     idle: (): Promise<void> =>

@@ -21,7 +21,7 @@ interface Choices {
   readonly url?: string;
   /** The URL to which each node connects instead, such as that of a proxy. */
   readonly urlOf?: (node: number) => string;
-  /** Of nodes in this process. */
+  /** Time limits of nodes in this process. */
   readonly timeouts?: Partial<ServiceTimeouts>;
 }
 

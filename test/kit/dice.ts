@@ -1,4 +1,4 @@
-/** Seeded random choices. A seed repeats the choices and not the interleaving of what they start. */
+/** Seeded random choices. A seed repeats the choices, but not the interleaving of the work that they start. */
 import { randomInt } from 'node:crypto';
 
 /** A test prints its seed, and `SEED=n` repeats it. */

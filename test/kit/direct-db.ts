@@ -47,7 +47,7 @@ function openServer(url: string): DirectDb {
     fetch_types: false,
     onnotice: () => {},
     connection: { search_path: 'leasehold' },
-    // As SQLite gives them.
+    // Numbers in the form that SQLite returns.
     types: { number: { to: 20, from: [20], parse: Number, serialize: String } },
   });
   return {

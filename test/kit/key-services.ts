@@ -1,4 +1,4 @@
-/** Doubles of the services that keep the secrets of key slots. They verify what the real ones do. */
+/** Doubles of the services that keep the secrets of key slots. They verify requests like the real services. */
 import assert from 'node:assert/strict';
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
@@ -101,7 +101,7 @@ export function useAwsEnvironment(scope: Scope, variables: Readonly<Record<strin
 export interface KmsCaller {
   readonly id: string;
   readonly secret: string;
-  /** Of a session; it must be signed. */
+  /** The session token, which must be signed. */
   readonly token?: string;
 }
 const STATIC: KmsCaller = { id: AWS_CREDENTIALS.AWS_ACCESS_KEY_ID, secret: AWS_CREDENTIALS.AWS_SECRET_ACCESS_KEY };

@@ -18,7 +18,7 @@ const STOP_TIMEOUT_MS = 60_000;
 const PORT_TRIES = 20;
 const SIGNAL_OF = { smart: 'SIGTERM', fast: 'SIGINT', immediate: 'SIGQUIT' } as const;
 
-/** By their names in postgresql.conf. */
+/** Settings by their names in postgresql.conf. */
 export type Settings = Readonly<Record<string, string>>;
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -91,7 +91,7 @@ export class PostgresServer {
     return `postgres://${SUPERUSER}:${this.#password}@127.0.0.1:${this.#port}/${database}`;
   }
 
-  /** As the superuser, over the Unix socket, as libpq writes it. It has the usual name, of port 5432. */
+  /** The libpq URL of the superuser, over the Unix socket. The socket has the usual name, that of port 5432. */
   socketUrl(database = 'postgres'): string {
     return `postgres://${SUPERUSER}:${this.#password}@/${database}?host=${encodeURIComponent(this.#directory)}`;
   }
@@ -215,7 +215,7 @@ export class PostgresServer {
     return this.#child !== null;
   }
 
-  /** As pg_ctl checks: the postmaster writes its state into the eighth line. */
+  /** Checks the state like pg_ctl: the postmaster writes it into the eighth line. */
   #isReady(): boolean {
     const lines = this.#postmasterLines();
     return Number(lines[0]) === this.#child?.pid && lines[7]?.trim() === 'ready';

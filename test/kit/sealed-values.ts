@@ -1,5 +1,5 @@
 /**
- * SQL expressions of sealed values, for `executeSql`. SQLite stores a small newest value in its credential's row;
+ * SQL expressions of encrypted values, for `executeSql`. SQLite stores a small newest value in its credential's row;
  * PostgreSQL stores every value in the row of its version.
  */
 import { STORE } from './stores.ts';
@@ -12,7 +12,7 @@ const ofNewest = (path: string): string =>
 /** The immutable id of the credential that has the path. */
 export const idAt = (path: string): string => `(SELECT id FROM credentials WHERE path = '${path}')`;
 
-/** The sealed newest value at the path, if it is small. */
+/** The encrypted newest value at the path, if it is small. */
 export const newestSealedAt = (path: string): string =>
   isSqlite
     ? `(SELECT newest_sealed FROM credentials WHERE path = '${path}')`

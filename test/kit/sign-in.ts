@@ -1,4 +1,4 @@
-/** What a browser at `http://localhost:PORT` does to sign in to the console. */
+/** Signs in to the console as a browser at `http://localhost:PORT` does. */
 import { Authenticator, type Page } from './authenticator.ts';
 import { type Client, createClient, type TestResponse } from './client.ts';
 

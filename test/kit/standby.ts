@@ -69,7 +69,7 @@ async function takeBaseBackup(primary: PostgresServer, dataDir: string): Promise
     await session.end({ timeout: 1 });
   }
   writePrivate(join(dataDir, 'standby.signal'), '');
-  // After a promotion it would wait for itself.
+  // Removes the setting because a promoted standby would wait for itself.
   const changed = join(dataDir, 'postgresql.auto.conf');
   const lines = readFileSync(changed, 'utf8').split('\n');
   writeFileSync(changed, lines.filter((line) => !line.startsWith('synchronous_standby_names')).join('\n'));

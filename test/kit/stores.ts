@@ -121,7 +121,7 @@ function dropOrphaned(): Promise<void> {
   return drop(([dataDir, { users, wasSeen }]) => users === 0 && wasSeen && !existsSync(dataDir));
 }
 
-/** At the end of the process, drops databases without users; the others are dropped with their scopes. */
+/** Drops databases without users at the end of the process. The others are dropped with their scopes. */
 function dropUnused(): void {
   void drop(([, { users }]) => users === 0);
 }

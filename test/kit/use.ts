@@ -62,7 +62,7 @@ export function exchange(
   return promise;
 }
 
-/** A response that goes on until it is cut. */
+/** A response that continues until it is aborted. */
 export interface OpenStream {
   readonly leaseId: string;
   /** Resolves with the time at which the response broke off; rejects if it ended as a complete one does. */

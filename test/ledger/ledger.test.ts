@@ -29,7 +29,7 @@ const RECORDED = serviceEvent('service.start', null);
 test('no response is sent before its entry is on disk', async (t) => {
   let gate = newGate();
   gate.open();
-  // Before the vault's own clean-up, because a store that closes waits for the batch.
+  // Registered before the vault's own clean-up, because a closing store waits for the batch.
   t.after(() => gate.open());
   let commits = 0;
   const vault = await openVault(t, {
@@ -64,7 +64,7 @@ test('no response is sent before its entry is on disk', async (t) => {
 test('no response is sent before the commit has returned, even if it is on disk', async (t) => {
   let gate = newGate();
   gate.open();
-  // Before the vault's own clean-up, because a store that closes waits for the batch.
+  // Registered before the vault's own clean-up, because a closing store waits for the batch.
   t.after(() => gate.open());
   let committed = 0;
   const vault = await openVault(t, {
@@ -95,7 +95,7 @@ test('no response is sent before the commit has returned, even if it is on disk'
 test('concurrent operations share batches, and each batch is one transaction', async (t) => {
   const batches: WriteSet[] = [];
   const gate = newGate();
-  // Before the vault's own clean-up, because a store that closes waits for the batch.
+  // Registered before the vault's own clean-up, because a closing store waits for the batch.
   t.after(() => gate.open());
   const vault = await openVault(t, {
     inFront: withCommit(async (batch, commit) => {
@@ -236,7 +236,7 @@ test('every transaction is closed before the next one begins, whatever fails', a
 
 test('a full queue rejects immediately, and every operation in it gets a result', async (t) => {
   const gate = newGate();
-  // Before the vault's own clean-up, because a store that closes waits for the batch.
+  // Registered before the vault's own clean-up, because a closing store waits for the batch.
   t.after(() => gate.open());
   const vault = await openVault(t, {
     inFront: withCommit(async (_batch, commit) => {

@@ -1,6 +1,6 @@
-// What real libraries make of four kinds of values is masked. test/vectors/encoders-v1.json has the texts: written once
-// by Python, Go, Java, Perl and Node, and by the rules of further libraries. Each has the length of what the library
-// writes around an empty value.
+// The output of real libraries for four kinds of values is masked. test/vectors/encoders-v1.json contains the texts,
+// written once by Python, Go, Java, Perl and Node, and by the rules of further libraries. Each has the length of the
+// text that the library writes around an empty value.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// The tools over the SDK's client: what a model gets, and that no value is in it.
+// The tools over the SDK's client: their results for a model, which contain no value.
 
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';

@@ -1,6 +1,6 @@
 /**
- * The package: what the build makes, with nothing of the machine that built it, and what a user's project gets: the
- * command reads little, the service runs, and the library is imported.
+ * The package: the output of the build, with nothing of the machine that built it, and a user's project that installs
+ * it: the command reads little, the service runs, and the library is imported.
  */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';

@@ -38,7 +38,7 @@ test('ten nodes that start concurrently on an empty database all start, on one s
   assert.deepEqual(await shapeOf(url), await shapeOf(alone));
 });
 
-/** Of this database: other tests hold locks on the same server. */
+/** Locks in this database only, because other tests hold locks on the same server. */
 const IS_LOCKED = `SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database
   WHERE locktype = 'advisory' AND datname = current_database()`;
 
@@ -96,7 +96,7 @@ async function isHeldUp(url: string): Promise<boolean> {
 test('a node that is killed during a migration leaves the old or the new schema, and the next start completes it', async (t) => {
   const url = await newDatabase(t);
   await querySql(url, 'CREATE SCHEMA leasehold');
-  // In the middle of it: a table of the same name is being made.
+  // The migration is stopped midway, because a table of the same name is being created.
   const holding = 'BEGIN; CREATE TABLE leasehold.credentials (id integer); SELECT pg_sleep(600);';
   const holder = assert.rejects(querySql(url, holding));
   await until(
@@ -119,7 +119,7 @@ test('a node that is killed during a migration leaves the old or the new schema,
   );
   child.kill('SIGKILL');
   await ended;
-  // While what the killed node sent still waits.
+  // Reads while the statement of the killed node still waits.
   const [seen] = await querySql(url, `SELECT to_regclass('leasehold.vault') IS NULL AS is_old`);
   assert.equal(seen?.['is_old'], true, 'nothing of it is seen before its end');
   await Promise.all([open(url), querySql(url, `SELECT pg_terminate_backend(pid) ${HOLDER}`), holder]);

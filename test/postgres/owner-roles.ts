@@ -22,7 +22,7 @@ export const GRANTS = Object.entries(REQUIRED_PRIVILEGES).flatMap(([table, right
   rights.split(', ').map((right) => ({ table, right })),
 );
 
-/** Without a schema. The names have characters that need quotes. */
+/** Creates a database without a schema. The names contain characters that need quotes. */
 export async function newOwnedDatabase(scope: Scope): Promise<OwnedDatabase> {
   const superuser = await newDatabase(scope);
   const suffix = randomBytes(6).toString('hex');
@@ -48,7 +48,7 @@ export async function newOwnedDatabase(scope: Scope): Promise<OwnedDatabase> {
   };
 }
 
-/** With the schema, and with what the service's role needs. */
+/** Creates a database with the schema, and with the grants that the service's role needs. */
 export async function newGrantedDatabase(scope: Scope): Promise<OwnedDatabase> {
   const database = await newOwnedDatabase(scope);
   await updateSchema(parseAddress(database.owner), database.serviceRole);

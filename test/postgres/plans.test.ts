@@ -34,7 +34,7 @@ const ROWS = 40_000;
 const TIMES = 12;
 /** The number of rows that a step may read. */
 const STEP_ROWS = 5000;
-/** With one row, or read whole when a node starts. */
+/** Tables with one row, or tables that are read whole when a node starts. */
 const SMALL = [
   'vault',
   'audit_head',

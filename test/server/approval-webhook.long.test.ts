@@ -1,4 +1,5 @@
-// The webhook for approvals on a real receiver: what it gets, what it never gets, and that no request waits for it.
+// The webhook for approvals on a real receiver: the message, the data that it never contains, and that no request waits
+// for it.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

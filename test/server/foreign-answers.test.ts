@@ -1,5 +1,6 @@
-// A receiver whose response has a header named as a member of objects fails nothing: the same process serves, and the
-// stream goes on. An identity provider whose response is too long, or whose metadata is unusable, fails its sign-in.
+// A receiver whose response has a header named like a member of objects causes no failure: the same process serves, and
+// the stream continues. An identity provider whose response is too long, or whose metadata is unusable, fails its
+// sign-in.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

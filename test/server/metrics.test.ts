@@ -1,4 +1,4 @@
-// GET /metrics over a real socket, parsed strictly: what callers did is what the counters say.
+// GET /metrics over a real socket, parsed strictly: the counters equal the requests of the callers.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

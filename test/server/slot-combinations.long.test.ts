@@ -69,7 +69,7 @@ async function isOpen({ admin }: TestService): Promise<boolean> {
   return body.data?.value === 'kept';
 }
 
-/** On a copy, because a start is recorded. A start that is refused opens nothing. */
+/** Works on a copy, because a startup is recorded. A rejected startup opens nothing. */
 function onCopy(
   dataDir: string,
   losesRootKey: boolean,

@@ -1,4 +1,4 @@
-// What a slot that a person opens needs, so that a command can compute its secret again.
+// The parameters of a manual slot, with which a command can compute its secret again.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

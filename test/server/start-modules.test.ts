@@ -1,4 +1,4 @@
-// What the service loads at its start, which is most of its memory at rest.
+// The modules that the service loads at startup, which are most of its memory at rest.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

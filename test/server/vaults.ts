@@ -13,7 +13,7 @@ import { isRolledBack } from '../kit/rolled-back.ts';
 import { startTestService } from '../kit/service.ts';
 import { copyDatabaseOf, STORE } from '../kit/stores.ts';
 
-// As the program does first of all.
+// The program also does this first.
 process.umask(0o077);
 
 /** Shared by all test files of this process, which copy from it. */

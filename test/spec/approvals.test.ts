@@ -1,4 +1,4 @@
-// Approvals over HTTP: what waits, what is shown, and what an answer does. SOURCE: docs/approvals.md.
+// Approvals over HTTP: pending requests, their details, and the effect of an answer. SOURCE: docs/approvals.md.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { startUpstream } from '../broker/upstream.ts';

@@ -139,7 +139,7 @@ test('GET /audit/export streams every entry as newline-delimited JSON, oldest fi
     entries.map(({ subject: _, state: __, ...entry }) => entry),
     all,
   );
-  // Only the export shows which row an entry changed, and its MAC from then on.
+  // Only the export shows which row an entry changed, and the row's new MAC.
   const stores = entries.filter(({ event_type, result }) => event_type === 'credential.store' && result === 'allowed');
   assert.ok(stores.length > 0);
   for (const entry of entries) assertKeys(entry, 'state' in entry ? `${ENTRY} subject state` : ENTRY);

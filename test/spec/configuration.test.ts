@@ -1,4 +1,4 @@
-// Configuration, and what the service listens on. SOURCE: docs/decisions.md, "The process".
+// Configuration, and the addresses on which the service listens. SOURCE: docs/decisions.md, "The process".
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

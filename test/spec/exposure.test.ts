@@ -1,4 +1,4 @@
-// Who has seen and used credentials, and the panic. SOURCE: docs/api.md, "Exposure and panic".
+// Exposure of credentials, and the panic. SOURCE: docs/api.md, "Exposure and panic".
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { startUpstream } from '../broker/upstream.ts';

@@ -1,6 +1,6 @@
-// The schemas of the OpenAPI document and core's parsers have the same grammars: the service accepts what the schema of
-// a field accepts, and rejects what it rejects, naming the field. SOURCE: docs/decisions.md, "Requests" and "Names and
-// paths".
+// The schemas of the OpenAPI document and core's parsers have the same grammars: the service accepts every text that
+// the schema of a field accepts, and rejects every other, naming the field. SOURCE: docs/decisions.md, "Requests" and
+// "Names and paths".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -166,7 +166,7 @@ async function assertAgrees(
   assert.equal(isNamed, !accepts, `${field}: ${JSON.stringify(text.slice(0, 80))}: ${status} ${message}`);
 }
 
-/** At the address at which passkeys work. */
+/** Passkeys work at this address. */
 const admin = createClient(toLocalhost(service.address), service.adminToken);
 for (const row of ROUTES) {
   const { method, path, query, body } = row;

@@ -132,7 +132,7 @@ const proofOf = async (agent_name: string) => {
   return { challenge_id, agent_name, signature };
 };
 
-/** What a call of the route needs; each is made anew for each caller. */
+/** The prerequisites of a call of the route, created separately for each caller. */
 interface Setup {
   /** The value of the path parameter. */
   readonly parameter?: () => Promise<string>;
@@ -219,7 +219,7 @@ const SETUP: Readonly<Record<string, Setup>> = {
   'DELETE /api/v1/key/slots/{name}': { parameter: makeSlot },
   'POST /api/v1/key/slots/{name}/test': { parameter: makeSlot },
   'POST /api/v1/lock': {
-    // Without effect unless the call has locked the vault.
+    // Has no effect unless the call has locked the vault.
     after: () => service.anonymous.post('/api/v1/unlock', { secret: rootKey }),
   },
   'POST /api/v1/unlock': { body: async () => ({ secret: rootKey }), statuses: INVALID },
@@ -281,7 +281,7 @@ test('every permission is that of a route, except those that the body of a reque
   assert.deepEqual(others.sort(), [...selected, 'operator.break_glass'].sort());
 });
 
-/** The denials that callers cause, oldest first. Work in the background, such as sealing again, is recorded too. */
+/** The denials that callers cause, oldest first. Background work, such as re-encryption, is recorded too. */
 async function denialsOf(act: () => Promise<void>): Promise<string[]> {
   const entries = await auditEntriesOf(service, act);
   return entries

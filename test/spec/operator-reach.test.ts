@@ -1,4 +1,4 @@
-// The reach of an editor: what it may give to agents. SOURCE: docs/api.md, "Operators".
+// The limits of an editor's grants to agents. SOURCE: docs/api.md, "Operators".
 
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';

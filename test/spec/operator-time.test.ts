@@ -139,7 +139,7 @@ if (STORE === 'postgres') {
       await node.admin.get('/api/v1/credentials');
       assert.equal((await node.as(operator.token).get(SESSION)).status, 200);
     }
-    // Before their database is dropped.
+    // The service must stop before its database is dropped.
     await other.stop();
   });
 }

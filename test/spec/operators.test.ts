@@ -1,4 +1,4 @@
-// Operators: roles, names, keys, and what the log says about them. SOURCE: docs/api.md, "Operators".
+// Operators: roles, names, keys, and their audit entries. SOURCE: docs/api.md, "Operators".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

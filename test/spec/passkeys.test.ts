@@ -253,7 +253,7 @@ test('the last admin that can sign in keeps its role, its passkey and its identi
     const [passkey] = (await own.admin.get(at)).body.data.passkeys;
     return own.admin.delete(`${at}/passkeys/${passkey.id}`);
   };
-  // Without a way to sign in.
+  // This operator has no way to sign in.
   await invite(own, 'bob', ['admin']);
   assertInvalid(await own.admin.delete(at), 'name');
   assertInvalid(await own.admin.put(at, { roles: ['viewer'] }), 'roles');

@@ -1,5 +1,5 @@
-// What the audit log records, with exactly one entry each. SOURCE: docs/api.md, "The audit log"; docs/decisions.md,
-// "The audit log".
+// The recorded events, with exactly one audit entry each. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The
+// audit log".
 
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';

@@ -1,5 +1,5 @@
-// Where a credential may be used: the catalogue fills what a request leaves out, and endpoints that return other
-// secrets are denied. SOURCE: docs/api.md, "Targets".
+// Targets of a credential: the catalogue fills the omitted fields of a request, and endpoints that return other secrets
+// are denied. SOURCE: docs/api.md, "Targets".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -1,5 +1,5 @@
-// What the audit log does not record, so that unauthenticated callers cannot grow it. SOURCE: docs/decisions.md, "The
-// audit log".
+// Events that the audit log does not record, so that unauthenticated callers cannot grow it. SOURCE: docs/decisions.md,
+// "The audit log".
 
 import assert from 'node:assert/strict';
 import { randomUUID, sign } from 'node:crypto';

@@ -1,4 +1,5 @@
-// Base URLs: what a request to one becomes, what its caller gets, and who is a caller. SOURCE: docs/api.md, "Base URL".
+// Base URLs: the forwarded request, the returned response, and the authentication of callers. SOURCE: docs/api.md,
+// "Base URL".
 
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';

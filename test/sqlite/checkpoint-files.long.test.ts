@@ -27,7 +27,7 @@ test('a log that is rolled back with its data directory does not extend a checkp
   await second.stop();
   const newest = linesOf(elsewhere).at(-1);
   assert.equal(newest.note, linesOf(join(dataDir, 'checkpoints.log')).at(-1).note);
-  // Without the other file nothing shows the roll-back: the files of the directory were rolled back with it.
+  // Without the other file nothing reveals the rollback: the files of the directory were rolled back with it.
   await tryRolledBack(t, old, new RegExp(`signed checkpoint of ${newest.size} entries`), flags);
   const accepted = await startTestService(t, [...flags, '--accept-rollback'], old);
   const { origin } = (await accepted.admin.get('/api/v1/audit/checkpoint')).body.data;

@@ -14,7 +14,7 @@ const WORTH_A_TURN = 32;
 async function vaultOnSlowDisk(t: TestContext) {
   let gate: ReturnType<typeof newGate> | null = null;
   let fails = false;
-  // Before the vault's own: a store that closes waits for the disk.
+  // Registered before the vault's own clean-up, because a closing store waits for the disk.
   t.after(() => gate?.open());
   const vault = await openVault(t, {
     syncFile: async (descriptor) => {

@@ -1,7 +1,7 @@
 /**
  * Preloaded into the service: copies its data directory before each call that changes a file or the database, so that
- * each copy is what a kill at that point leaves. STEPS_OF names the data directory, STEPS_INTO the directory of the
- * copies.
+ * each copy equals the state after a kill at that point. STEPS_OF names the data directory, STEPS_INTO the directory of
+ * the copies.
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';

@@ -49,7 +49,7 @@ async function vaultFile(t: TestContext): Promise<string> {
   return file;
 }
 
-/** As another program with access to the file does. */
+/** Changes the file like another program with access to it. */
 function outside(file: string, sql: string): void {
   const database = new DatabaseSync(file);
   database.exec(sql);

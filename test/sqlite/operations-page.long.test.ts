@@ -1,8 +1,8 @@
 /**
  * The incidents of docs/operations.md. The test causes each incident and runs the blocks that handle it, in one shell;
- * each block prints what the page shows.
- * `UPDATE_PAGE=1 npm test -- --tests-only test/sqlite/operations-page.long.test.ts` writes the output to the page.
- * test/postgres/cluster-page.long.test.ts runs the blocks about nodes.
+ * each block prints the output on the page. `UPDATE_PAGE=1 npm test -- --tests-only
+ * test/sqlite/operations-page.long.test.ts` writes the output to the page. test/postgres/cluster-page.long.test.ts runs
+ * the blocks about nodes.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';

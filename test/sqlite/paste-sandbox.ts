@@ -1,6 +1,6 @@
 /**
  * A vault in use, in an empty home, and a shell into which the blocks of a page are pasted. It records every file that
- * exists, and asserts that nothing was lost. It must never change what a block does.
+ * exists, and asserts that nothing was lost. It must never change the effect of a block.
  */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

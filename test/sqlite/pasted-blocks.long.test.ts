@@ -1,5 +1,5 @@
-// Every block of the pages for operators can be copied alone: what it may contain, and what it does in a shell where no
-// name is set. test/sqlite/pasted-blocks.weekly.test.ts pastes them at the wrong moment, and twice.
+// Every block of the pages for operators can be copied alone: its allowed content, and its effect in a shell without
+// set names. test/sqlite/pasted-blocks.weekly.test.ts pastes them at the wrong moment, and twice.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

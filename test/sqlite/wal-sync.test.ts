@@ -1,5 +1,4 @@
-// Durability through syncs of SQLite's write-ahead log: when they run, what they cover, and how a failed one is
-// handled.
+// Durability through syncs of SQLite's write-ahead log: their times, their coverage, and the handling of a failed sync.
 
 import assert from 'node:assert/strict';
 import { fdatasyncSync, fstatSync, statSync } from 'node:fs';

@@ -247,7 +247,7 @@ export class History {
     return context;
   }
 
-  /** From an hour to 20 days. */
+  /** A duration from an hour to 20 days. */
   #ttl(): TtlSeconds {
     const hours = [1, 24, 20 * 24][this.#model.leaseCount % 3] ?? 1;
     return (3600 * hours) as TtlSeconds;

@@ -1,4 +1,4 @@
-// Who has seen and used each version is exact, whatever happened and was swept: compared with a list of every act.
+// The exposure of each version is exact, whatever happened and was swept. It is compared with a list of every act.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -49,7 +49,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
 );
-/** Between two steps of all histories. */
+/** The pause between two steps of all histories. */
 const pause = fc.record({
   waitMs: fc.constantFrom(2, 2, 2, HOUR_MS, DAY_MS, 8 * DAY_MS),
   sweeps: fc.boolean(),

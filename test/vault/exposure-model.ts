@@ -16,7 +16,7 @@ export interface HeldLease {
   readonly id: LeaseId;
   readonly agent: AgentName;
   readonly credential: object;
-  /** Of a token, null: it uses the newest. */
+  /** Null for a token, which uses the newest version. */
   readonly version: number | null;
   readonly isUse: boolean;
   readonly context: Context | null;
@@ -118,7 +118,7 @@ export class ExposureModel {
   }
 }
 
-/** In the form of the model. */
+/** Converts to the form of the model. */
 export function toExpected(versions: readonly VersionExposure[]): Expected[] {
   const line = ({ agentName, times, firstAt, lastAt, isLive }: VersionExposure['seenBy'][number]): Line =>
     `${agentName} ${times} ${firstAt} ${lastAt} ${isLive}`;

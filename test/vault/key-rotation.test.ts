@@ -1,4 +1,4 @@
-// Rotation of data, root and audit keys while the vault works, and the sealing of earlier values under a new key.
+// Rotation of data, root and audit keys while the vault works, and the re-encryption of earlier values under a new key.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -131,7 +131,7 @@ test('a pass that a crash ends is completed after the next start, and no value i
   const before = await countOld(vault);
   assert.ok(before > 0 && before < count, `${before}`);
   vault.reencryption.begin();
-  // Values are read and stored meanwhile.
+  // Values are read and stored during the rotation.
   for (let n = 0; n < 20; n++) {
     assert.equal(await get(vault, `many/${n}`), `value of many/${n}`);
     await put(vault, `many/${n}`, 'another');

@@ -31,7 +31,7 @@ const numbers = (count: number): string =>
 const OWN = {
   sqlite: `INSERT INTO access_counts SELECT count_id, 0, 0 FROM credentials;
     INSERT INTO lease_spans SELECT DISTINCT agent_name, seq / 4096 FROM leases;`,
-  // As the server's own maintenance would do before long.
+  // The server's own maintenance would soon do the same.
   postgres: `INSERT INTO access_counts SELECT id, 0 FROM credentials; UPDATE access_count_progress SET through_seq = ${LEASES}; ANALYZE;`,
 };
 

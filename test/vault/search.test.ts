@@ -9,7 +9,7 @@ import { admin, CONNECTED, inFrontOfReads, openVault, put, toPath } from './fixt
 
 test('equal names and those that begin with the text come first, also if others have used up the limit', async (t) => {
   const vault = await openVault(t, {
-    // As if 3,000 paths with the text came first.
+    // Simulates 3,000 paths with the text that come first.
     inFront: (store) =>
       inFrontOfReads(store, searchCredentials, async (_, procedure) => {
         const [from] = (procedure.next().value as Statement).values;

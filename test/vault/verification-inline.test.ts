@@ -35,7 +35,7 @@ test('it ends with the running step when its caller disconnects, and another one
   });
   const verification = (await authorizeVerification(vault, admin()))(leaving.signal);
   await assert.rejects(verification, /gone/);
-  // As long as all other steps together.
+  // Waits as long as all other steps together would take.
   await settle(500);
   assert.equal(readings, 3);
   assert.equal(await readProgress(vault, admin()), null);

@@ -13,7 +13,7 @@ import { openLongVault } from './verification-log.ts';
 
 const ENTRIES = scaled(40_500, 200_500);
 const LOOK_MS = scaled(3, 10);
-/** Of one verification. */
+/** The maximum number of threads of one verification. */
 const MOST_THREADS = Math.min(4, availableParallelism());
 const LOWEST = 19;
 const TRIES = 20;

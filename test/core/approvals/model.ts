@@ -1,6 +1,6 @@
 /**
- * What approvals mean, written a second time and as plainly as possible: a list of what was asked and answered. It
- * knows nothing of keys, digests, batches or entries.
+ * A second implementation of approvals, written as plainly as possible: a list of requests and answers. It knows
+ * nothing of keys, digests, batches or entries.
  */
 import type { Asked, Fate } from './world.ts';
 
@@ -14,7 +14,7 @@ export interface ModelTerms {
 interface Case {
   readonly number: number;
   readonly asked: Asked;
-  /** Of the policies, the targets and the agent's key, when it was asked. */
+  /** The version of the policies, the targets and the agent's key at the time of the request. */
   readonly edition: string;
   readonly terms: ModelTerms;
   readonly askedAt: number;

@@ -40,7 +40,7 @@ const CREDENTIAL: Credential = {
 
 export interface Asked {
   readonly agent: (typeof AGENTS)[number];
-  /** Of the agent's sessions. */
+  /** Number of the agent's session. */
   readonly session: number;
   readonly method: 'GET' | 'POST';
   readonly url: string;
@@ -133,7 +133,7 @@ export class World {
       this.state.apply({ kind: 'put' as const, resource: 'agent', row: { ...known, publicKey: key as PublicKey } });
   }
 
-  /** With a grace time, as the route does. */
+  /** Replaces the key with a grace time, as the route does. */
   rotateBy(agent: (typeof AGENTS)[number], key: string, operator: string): void {
     const known = this.state.control.agentByName(agent as AgentName);
     if (known === null) return;
@@ -148,7 +148,9 @@ export class World {
     return this.ask(asked, awaited, awaited);
   }
 
-  /** As the vault does: asks once it learns that an approval is needed. `awaited` is what the request waits for. */
+  /**
+   * Asks for an approval once it is needed, as the vault does. `awaited` is the approval that the request waits for.
+   */
   ask(
     asked: Asked,
     awaited: ApprovalId | null = null,

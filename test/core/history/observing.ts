@@ -1,4 +1,4 @@
-/** What a caller and an auditor see of an operation, in a form that the model can produce too. */
+/** The results of an operation for a caller and an auditor, in a form that the model can produce too. */
 
 import assert from 'node:assert/strict';
 import { resultFields } from '../../../src/core/denials.ts';

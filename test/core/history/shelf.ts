@@ -1,4 +1,4 @@
-/** A store in arrays: keeps rows, and finds those that a batch's keys name. It decides nothing. */
+/** A store in arrays: keeps rows, and finds the rows that a batch's keys name. It decides nothing. */
 
 import { LoadedRows, type ReadSet } from '../../../src/core/batch-state.ts';
 import type { Change, Put, Remove } from '../../../src/core/change.ts';

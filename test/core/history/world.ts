@@ -55,7 +55,7 @@ export class World {
   readonly control = new ControlState([], []);
   readonly shelf = new Shelf();
   readonly happened: Happening[] = [];
-  /** Of all sessions that were ever opened, the last one first. */
+  /** The tokens of all sessions that were ever opened, the newest first. */
   readonly tokens: Extract<Authentication, { kind: 'session' }>[] = [];
   readonly #challenges: Challenge[] = [];
   readonly #settings: VaultSettings;
@@ -163,7 +163,7 @@ export class World {
 
   #lease(lease: number, authentication: Authentication): LeaseId | undefined {
     const all = this.shelf.leases().reverse();
-    // By name, so that an agent registered again also tries the leases of its predecessor.
+    // Grouped by name, so that an agent that was registered again also tries the leases of its predecessor.
     const name: string = authentication.kind === 'admin' ? 'admin' : authentication.agentName;
     const own = all.filter(({ agentName }) => agentName === name);
     const some = lease < 3 && own.length > 0 ? own : all;
