@@ -8,7 +8,7 @@ import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { BrokerClient } from '../src/broker/broker-client.ts';
-import type { Order } from '../src/broker/protocol.ts';
+import type { UpstreamRequestSpec } from '../src/broker/protocol.ts';
 import { makeCertificate } from '../test/kit/certificate.ts';
 import { createClient } from '../test/kit/client.ts';
 import { compare, type Round, rateRatios, type Side } from './compare.ts';
@@ -115,7 +115,7 @@ async function measureLags({ scope, plan, say }: Stage, origin: string, caPem: s
   broker.start();
   scope.after(() => broker.stop());
   const { hostname, port } = new URL(origin);
-  const order: Order = {
+  const order: UpstreamRequestSpec = {
     ...{ method: 'GET', scheme: 'https', host: hostname, port: Number(port), path: '/v1/events', headers: [] },
     ...{ bodyLength: 0, placement: { kind: 'bearer' }, value: VALUE, allowNetworks: ['127.0.0.0/8'], caPem },
     caller: 'bench',

@@ -4,7 +4,7 @@
  */
 import { Socket } from 'node:net';
 import { setDefaultHighWaterMark } from 'node:stream';
-import { serveBroker } from '../broker/endpoint.ts';
+import { serveBroker } from '../broker/broker-server.ts';
 
 const SERVICE_FD = 3;
 

@@ -13,7 +13,7 @@ import {
   parseIpAddress,
   parseIpNetwork,
 } from '../core/ip-network.ts';
-import type { Order } from './protocol.ts';
+import type { UpstreamRequestSpec } from './protocol.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 /** SOURCE: IANA IPv4 Special-Purpose Address Registry. */
@@ -30,7 +30,10 @@ const publicIpv6 = toNetworks(['2000::/3', '64:ff9b::/96']);
 /** Every system treats these as its own, whichever interfaces it has. */
 const loopback = toNetworks(['127.0.0.0/8', '0.0.0.0/8', '::1/128', '::/128']);
 
-export type AddressFields = Pick<Order, 'scheme' | 'port' | 'allowNetworks' | 'targetNetworks' | 'ownPorts'>;
+export type AddressFields = Pick<
+  UpstreamRequestSpec,
+  'scheme' | 'port' | 'allowNetworks' | 'targetNetworks' | 'ownPorts'
+>;
 
 export class AddressRules {
   readonly #allowed: readonly IpNetwork[];

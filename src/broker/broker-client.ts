@@ -8,7 +8,7 @@ import { Duplex, type Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { BrokerUse } from './broker-use.ts';
 import { Channel } from './channel.ts';
-import { type Order, toFinalMessage } from './protocol.ts';
+import { toFinalMessage, type UpstreamRequestSpec } from './protocol.ts';
 
 const SERVICE_FD = 3;
 /** A process that dies sooner is replaced at the next request, not immediately. */
@@ -44,7 +44,7 @@ export class BrokerClient {
    * Sends an order that was decided and recorded. `body`: the request's body, or the client's data after the handshake
    * of an upgrade. Aborting the signal aborts the brokered request.
    */
-  use(order: Order, body: Readable | null, signal?: AbortSignal): BrokerUse {
+  use(order: UpstreamRequestSpec, body: Readable | null, signal?: AbortSignal): BrokerUse {
     return startUse(this.#ensureRunning()?.channel ?? null, order, body, signal);
   }
 
@@ -102,7 +102,7 @@ export class BrokerClient {
 /** `channel`: null if no process could be started. */
 export function startUse(
   channel: Channel | null,
-  order: Order,
+  order: UpstreamRequestSpec,
   body: Readable | null,
   signal: AbortSignal | undefined,
 ): BrokerUse {

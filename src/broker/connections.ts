@@ -8,7 +8,7 @@ import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { http, IDLE_CONNECTION_MS } from '../platform/node-http.ts';
 import { type AddressFields, AddressRules, checkHost } from './addresses.ts';
-import type { Order } from './protocol.ts';
+import type { UpstreamRequestSpec } from './protocol.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 export interface Address {
@@ -49,7 +49,7 @@ export class ConnectionPool {
   }
 
   /** @throws UpstreamError if the host is invalid, or is an address to which no connection may be made */
-  connectorFor(order: AddressFields & Pick<Order, 'host' | 'caPem'>): Connector {
+  connectorFor(order: AddressFields & Pick<UpstreamRequestSpec, 'host' | 'caPem'>): Connector {
     const host = checkHost(order.host);
     const { scheme, port, caPem, allowNetworks, targetNetworks, ownPorts } = order;
     const key = JSON.stringify([scheme, order.host, port, caPem, allowNetworks, targetNetworks, ownPorts]);
@@ -72,12 +72,16 @@ export class ConnectionPool {
     this.#routes.clear();
   }
 
-  #createRoute(order: AddressFields & Pick<Order, 'caPem'>): Route {
+  #createRoute(order: AddressFields & Pick<UpstreamRequestSpec, 'caPem'>): Route {
     const rules = new AddressRules(order);
     return { rules, agent: this.#createAgent(order.scheme, order.caPem, rules) };
   }
 
-  #createAgent(scheme: Order['scheme'], caPem: string | null, rules: AddressRules): PlainAgent | https.Agent {
+  #createAgent(
+    scheme: UpstreamRequestSpec['scheme'],
+    caPem: string | null,
+    rules: AddressRules,
+  ): PlainAgent | https.Agent {
     const options = {
       keepAlive: true,
       timeout: IDLE_CONNECTION_MS,

@@ -3,7 +3,7 @@
  * request that could carry authority, or that describes the client's own connection. It never changes bodies. Pure.
  */
 import type { Placement } from '../vault/use/target.ts';
-import type { HeaderPairs, Order } from './protocol.ts';
+import type { HeaderPairs, UpstreamRequestSpec } from './protocol.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 export interface RenderedRequest {
@@ -48,7 +48,7 @@ const INJECTED_VALUE = /^[\x20-\x7e]+$/;
 const PATH = /^\/[\x21\x22\x24-\x7e]*$/;
 
 /** @throws UpstreamError for anything that cannot be sent unchanged */
-export function buildRequest(order: Order): RenderedRequest {
+export function buildRequest(order: UpstreamRequestSpec): RenderedRequest {
   const { placement, value, method } = order;
   if (!TOKEN.test(method) || /^(?:connect|trace)$/i.test(method)) throw new UpstreamError('protocol');
   if (!PATH.test(order.path)) throw new UpstreamError('protocol');
@@ -70,7 +70,7 @@ export function buildRequest(order: Order): RenderedRequest {
  * user name: long texts are searched in pieces, and a piece that is known except for one character would confirm a
  * guess.
  */
-export function renderedForms({ placement, value }: Pick<Order, 'placement' | 'value'>): string[] {
+export function renderedForms({ placement, value }: Pick<UpstreamRequestSpec, 'placement' | 'value'>): string[] {
   // WHY the second: pages repeat the URL of a request within another URL, which escapes it again.
   if (placement.kind === 'query') return [value, encodeURIComponent(value.toWellFormed())];
   if (placement.kind !== 'basic') return [value];
@@ -145,7 +145,7 @@ export function forwardedHeaders({
   headers,
   isUpgrade,
   method,
-}: Pick<Order, 'headers' | 'isUpgrade' | 'method'>): HeaderPairs {
+}: Pick<UpstreamRequestSpec, 'headers' | 'isUpgrade' | 'method'>): HeaderPairs {
   const named = new Set(
     headers
       .filter(([name]) => plainName(name) === 'connection')
@@ -168,7 +168,7 @@ function namesRange(name: string): boolean {
   return name.split(/[^a-z]+/).some((word) => word.includes('range') && !OTHER_WORDS.test(word));
 }
 
-function framing({ bodyLength, isUpgrade, method }: Order): HeaderPairs {
+function framing({ bodyLength, isUpgrade, method }: UpstreamRequestSpec): HeaderPairs {
   if (isUpgrade) {
     return [
       ['Connection', 'Upgrade'],
@@ -181,7 +181,7 @@ function framing({ bodyLength, isUpgrade, method }: Order): HeaderPairs {
 }
 
 /** The value of `Host`: with the port unless it is the scheme's own. */
-function hostOf({ scheme, host, port }: Order): string {
+function hostOf({ scheme, host, port }: UpstreamRequestSpec): string {
   return port === (scheme === 'https' ? 443 : 80) ? host : `${host}:${port}`;
 }
 

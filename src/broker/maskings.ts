@@ -7,7 +7,7 @@
 import { compileMasking, type Masking } from '../masking/masking.ts';
 import { Secret } from '../vault/credentials/credential.ts';
 import { renderedForms } from './injection.ts';
-import type { Order } from './protocol.ts';
+import type { UpstreamRequestSpec } from './protocol.ts';
 import { type TurnShare, UNLIMITED } from './turns.ts';
 
 const IDLE_MS = 10_000;
@@ -25,7 +25,7 @@ export class Maskings {
   readonly #compiling = new Map<string, Promise<Masking>>();
 
   async for(
-    order: Pick<Order, 'caller' | 'placement' | 'value' | 'redact'>,
+    order: Pick<UpstreamRequestSpec, 'caller' | 'placement' | 'value' | 'redact'>,
     share: TurnShare = UNLIMITED,
   ): Promise<Masking> {
     const values = [...new Set([...renderedForms(order), ...order.redact])];

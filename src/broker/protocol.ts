@@ -10,7 +10,7 @@ import type { Placement } from '../vault/use/target.ts';
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
 /** One brokered request that was decided and recorded, with everything that the broker needs for it. */
-export interface Order {
+export interface UpstreamRequestSpec {
   /** The caller. All its requests together receive one share of the processor time. */
   readonly caller: string;
   readonly method: string;

@@ -5,7 +5,7 @@
  * before it is known whether the body is changed.
  */
 import { removeParameter, weaken } from './injection.ts';
-import type { HeaderPairs, Order } from './protocol.ts';
+import type { HeaderPairs, UpstreamRequestSpec } from './protocol.ts';
 import type { Redactor } from './redaction.ts';
 import { UpstreamError } from './upstream-error.ts';
 
@@ -49,7 +49,7 @@ export function rejectPartial(status: number, headers: HeaderPairs): void {
 
 export async function responseHeaders(
   headers: HeaderPairs,
-  order: Order,
+  order: UpstreamRequestSpec,
   isHandshake: boolean,
   redactor: Redactor,
 ): Promise<HeaderPairs> {
@@ -99,7 +99,7 @@ const MAX_LINK_BYTES = 16 * 1024;
  * credential. Headers with too many or too long links are removed. Returns the given headers if none of them contains
  * links.
  */
-export function rewriteLinks(headers: HeaderPairs, order: Order): HeaderPairs {
+export function rewriteLinks(headers: HeaderPairs, order: UpstreamRequestSpec): HeaderPairs {
   const { linkPrefix } = order;
   if (linkPrefix === null || !headers.some(([name]) => isLink(name))) return headers;
   let [links, bytes] = [0, 0];
@@ -119,7 +119,7 @@ export function rewriteLinks(headers: HeaderPairs, order: Order): HeaderPairs {
   });
 }
 
-function rewriteLink(link: string, order: Order, prefix: string): string {
+function rewriteLink(link: string, order: UpstreamRequestSpec, prefix: string): string {
   const base = `${order.scheme}://${order.host}:${order.port}`;
   const url = URL.parse(link, `${base}${order.path}`);
   if (url === null || url.origin !== new URL(base).origin) return link;

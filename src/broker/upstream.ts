@@ -10,7 +10,7 @@ import { http } from '../platform/node-http.ts';
 import { drained } from '../platform/waiting.ts';
 import type { ConnectionPool } from './connections.ts';
 import { buildRequest } from './injection.ts';
-import type { HeaderPairs, Order } from './protocol.ts';
+import type { HeaderPairs, UpstreamRequestSpec } from './protocol.ts';
 import { classify, type Phase, UpstreamError } from './upstream-error.ts';
 
 export interface Timeouts {
@@ -43,7 +43,7 @@ const MAX_INTERIM_RESPONSES = 100;
 const HEAD_DELAY_MS = 20;
 
 export class UpstreamRequest {
-  readonly #order: Order;
+  readonly #order: UpstreamRequestSpec;
   readonly #timeouts: Timeouts;
   readonly #request: ClientRequest;
   readonly #response = Promise.withResolvers<UpstreamResponse>();
@@ -59,7 +59,7 @@ export class UpstreamRequest {
   #timedOut: () => void = () => undefined;
 
   /** @throws UpstreamError before anything is sent, if a guard rejects the order */
-  constructor(order: Order, pool: ConnectionPool, timeouts: Timeouts) {
+  constructor(order: UpstreamRequestSpec, pool: ConnectionPool, timeouts: Timeouts) {
     this.#order = order;
     this.#timeouts = timeouts;
     const { path, headers } = buildRequest(order);

@@ -8,7 +8,7 @@ import type { Credential, CredentialVersion } from '../vault/credentials/credent
 import type { KeySlot, SlotId } from '../vault/keys/keyset.ts';
 import { applyRevocation, type Lease } from '../vault/leases/lease.ts';
 import type { Session } from '../vault/sessions/session.ts';
-import type { Usage } from '../vault/use/target.ts';
+import type { TargetBinding } from '../vault/use/target.ts';
 import { type Change, type HeldChange, isHeldChange, type Put, type Remove } from './change.ts';
 import type { ControlState } from './control.ts';
 import type { IdempotencyId, IdempotencyRecord } from './idempotency.ts';
@@ -27,7 +27,7 @@ export interface ReadSet {
   readonly session?: TokenHash;
   readonly lease?: LeaseId;
   readonly leaseToken?: TokenHash;
-  readonly usage?: true;
+  readonly binding?: true;
   readonly challenge?: ChallengeId;
   readonly idempotency?: IdempotencyId;
   readonly keySlots?: true;
@@ -49,7 +49,7 @@ export class LoadedRows {
   readonly sessions = new Map<TokenHash, Session>();
   readonly leases = new Map<LeaseId, Lease>();
   /** Rows without a valid MAC are left out. */
-  readonly usages = new Map<CredentialPath, Usage>();
+  readonly bindings = new Map<CredentialPath, TargetBinding>();
   readonly spentChallenges = new Set<ChallengeId>();
   readonly idempotencyRecords = new Map<IdempotencyId, IdempotencyRecord>();
   /** Rows without a valid MAC are left out. */
@@ -123,9 +123,9 @@ export class BatchState implements CallerLookup {
   }
 
   /** Null if the row belongs to an earlier credential of the same path. */
-  usage({ id, path }: Credential): Usage | null {
-    const usage = this.loaded.usages.get(path);
-    return usage?.credentialId === id ? usage : null;
+  binding({ id, path }: Credential): TargetBinding | null {
+    const binding = this.loaded.bindings.get(path);
+    return binding?.credentialId === id ? binding : null;
   }
 
   idempotencyRecord(id: IdempotencyId): IdempotencyRecord | null {
@@ -216,9 +216,9 @@ export class BatchState implements CallerLookup {
     else if (kind === 'put') {
       if (resource === 'session') loaded.sessions.set(row.tokenHash, row);
       else if (resource === 'credential') loaded.credentials.set(row.path, row);
-      else loaded.usages.set(row.path, row);
+      else loaded.bindings.set(row.path, row);
     } else if (resource === 'session') loaded.sessions.delete(row.tokenHash);
-    else if (resource === 'targets') loaded.usages.delete(row.path);
+    else if (resource === 'targets') loaded.bindings.delete(row.path);
     else {
       loaded.credentials.delete(row.path);
       loaded.altered.delete(row.path);

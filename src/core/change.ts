@@ -8,7 +8,7 @@ import type { BulkRevocation, Exposure, Lease } from '../vault/leases/lease.ts';
 import type { Operator } from '../vault/operators/operator.ts';
 import type { Policy } from '../vault/policies/policy.ts';
 import type { Session } from '../vault/sessions/session.ts';
-import type { Usage } from '../vault/use/target.ts';
+import type { TargetBinding } from '../vault/use/target.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { ChallengeId, CredentialId, LeaseId } from './names.ts';
 
@@ -19,7 +19,7 @@ export interface RowOf {
   readonly policy: Policy;
   readonly session: Session;
   readonly credential: Credential;
-  readonly targets: Usage;
+  readonly targets: TargetBinding;
   readonly approval: Approval;
   /** The reply to a request with an Idempotency-Key. */
   readonly reply: IdempotencyRecord;
@@ -33,7 +33,7 @@ export interface KeyOf {
   readonly policy: Pick<Policy, 'name'>;
   readonly session: Pick<Session, 'tokenHash' | 'issuedAt'>;
   readonly credential: Pick<Credential, 'id' | 'path'>;
-  readonly targets: Pick<Usage, 'path'>;
+  readonly targets: Pick<TargetBinding, 'path'>;
 }
 
 /** Creates the row, or replaces the one with the same key. */

@@ -3,7 +3,7 @@
  * costs a few ten nanoseconds and knows nothing of Prometheus. Labels come from closed sets, never from a request.
  */
 
-export class Tally<Label extends string = string> {
+export class Counter<Label extends string = string> {
   readonly #counts = new Map<Label, number>();
 
   /** A tally with labels starts with zeros, so that a rate sees the first event. */
@@ -25,13 +25,13 @@ export class Tally<Label extends string = string> {
 }
 
 /** Counts per pair of labels. WHY not a joined label: building and hashing its text takes longer than both lookups. */
-export class PairTally {
-  readonly #tallies = new Map<string, Tally>();
+export class LabelledCounter {
+  readonly #tallies = new Map<string, Counter>();
 
   add(first: string, second: string): void {
     let tally = this.#tallies.get(first);
     if (tally === undefined) {
-      tally = new Tally();
+      tally = new Counter();
       this.#tallies.set(first, tally);
     }
     tally.add(second);
@@ -88,7 +88,7 @@ const SECONDS_BOUNDS: readonly number[] = [
 ];
 
 /** A histogram: how many values were at most each bound, their number and their sum. */
-export class Distribution {
+export class Histogram {
   readonly bounds: readonly number[];
   /** Per bound, not cumulative; the last one counts the values over all bounds. */
   readonly #counts: number[];

@@ -33,17 +33,17 @@ import {
 } from './connections.ts';
 import { addConsole, type ConsoleSource, isConsolePage } from './console.ts';
 import { compressedBody, defaultError, toApiError, toErrorResponse } from './errors.ts';
-import { callerKey, FairStart, LargeBodies, MAX_BODY_BYTES } from './fair-start.ts';
 import { type AllowedHosts, checkRequest } from './guard.ts';
 import { checkPermission, findStrayToken, identifyCaller } from './identify-caller.ts';
+import { errorHeaders, isBaseUrl, mayTakeLonger, registerProxyRoutes, USE_ROUTE } from './proxy-routes.ts';
 import { addRoutes } from './register-routes.ts';
 import type { RequestLog, RequestMeasures, RouteMeasures } from './request-measures.ts';
 import { RequestOrder } from './request-order.ts';
+import { callerKey, LargeBodies, MAX_BODY_BYTES, RequestScheduler } from './request-scheduler.ts';
 import type { MetricsPage, ProveService } from './route.ts';
 import { isInexactTarget, routingError } from './routing-errors.ts';
 import { parseJson } from './strict-json.ts';
 import { handleUpgrades, shouldUpgrade } from './upgrades.ts';
-import { addUseDoor, errorHeaders, isBaseUrl, mayTakeLonger, USE_ROUTE } from './use-door.ts';
 import { VALIDATOR } from './validation.ts';
 
 export interface HttpParts {
@@ -117,7 +117,7 @@ export function createServer(parts: HttpParts): HttpServer {
   app.decorateRequest('authentication', null);
   app.decorateRequest('token', '');
   app.decorateRequest('isBrowserSession', false);
-  const starts = new FairStart();
+  const starts = new RequestScheduler();
   const largeBodies = new LargeBodies();
   app.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
@@ -195,7 +195,7 @@ export function createServer(parts: HttpParts): HttpServer {
   app.setNotFoundHandler((request, reply) => sendError(parts, routingError(request.url, reply), request, reply));
   addRoutes(app, parts);
   addConsole(app, parts);
-  addUseDoor(app, parts.vault, measures.of('*', USE_ROUTE));
+  registerProxyRoutes(app, parts.vault, measures.of('*', USE_ROUTE));
   return app;
 }
 

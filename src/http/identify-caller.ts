@@ -17,8 +17,8 @@ import { authenticateUse } from '../vault/use/use-leases.ts';
 import type { Vault } from '../vault/vault.ts';
 import { assertPerson, browserToken } from './browser-session.ts';
 import { bearerToken } from './guard.ts';
+import { readBaseUrl } from './proxy-routes.ts';
 import { addressOf } from './register-routes.ts';
-import { readBaseUrl } from './use-door.ts';
 import { findUseToken } from './use-token.ts';
 
 /** Sets `request.token`. @throws the error of a token that is not valid here */

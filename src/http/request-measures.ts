@@ -1,6 +1,6 @@
 /** Requests as the server counts them, for metrics, and as it logs their rejections. */
 
-import { Distribution, Tally } from '../core/measures.ts';
+import { Counter, Histogram } from '../core/measures.ts';
 import { API_ERROR_CODES, type ApiErrorCode } from '../engine/errors.ts';
 import { http } from '../platform/node-http.ts';
 
@@ -13,7 +13,7 @@ export class RouteMeasures {
    * standard has, so that an upstream cannot make up any number of them.
    */
   readonly statuses = new Map<number, number>();
-  readonly seconds = new Distribution();
+  readonly seconds = new Histogram();
 
   constructor(method: string, path: string) {
     this.method = method;
@@ -28,7 +28,7 @@ export class RouteMeasures {
 }
 
 export class RequestMeasures {
-  readonly rejections = new Tally<ApiErrorCode>(API_ERROR_CODES);
+  readonly rejections = new Counter<ApiErrorCode>(API_ERROR_CODES);
   readonly unrouted = new RouteMeasures('*', 'none');
   openConnections: () => number = () => 0;
   readonly #routes = new Map<string, RouteMeasures>([['none', this.unrouted]]);

@@ -26,7 +26,7 @@ import type { AccessMatrix } from '../vault/overview/matrix.ts';
 import type { SeenNode } from '../vault/overview/nodes.ts';
 import { ACTIONS } from '../vault/policies/policy.ts';
 import type { CurrentSession } from '../vault/sessions/session-operations.ts';
-import { originOf, parseTargets, type Target, type Usage } from '../vault/use/target.ts';
+import { originOf, parseTargets, type Target, type TargetBinding } from '../vault/use/target.ts';
 import type { NewUseLease } from '../vault/use/use-leases.ts';
 
 export const toCredentialResponse = (credential: CountedCredential): api.ListedCredential => ({
@@ -51,7 +51,13 @@ const toTarget = (target: Target): api.CredentialTargets['targets'][number] => (
   ca_pem: target.caPem,
 });
 
-export const toTargetsResponse = ({ path, service, targets, placement, updatedAt }: Usage): api.CredentialTargets => ({
+export const toTargetsResponse = ({
+  path,
+  service,
+  targets,
+  placement,
+  updatedAt,
+}: TargetBinding): api.CredentialTargets => ({
   path,
   service,
   targets: targets.map(toTarget),
@@ -79,7 +85,7 @@ export const toServiceResponse = (service: ServiceDefinition): api.CatalogueServ
   placement: service.placement as api.CatalogueService['placement'],
   variables: service.variables.map(({ readBy, ...variable }) => ({ ...variable, read_by: readBy })),
   key_prefixes: [...service.key.prefixes],
-  denied: service.mints.map(({ methods, path }) => `${methods?.join(',') ?? 'ANY'} ${path}`),
+  denied: service.secretEndpoints.map(({ methods, path }) => `${methods?.join(',') ?? 'ANY'} ${path}`),
   notes: [...service.notes],
 });
 

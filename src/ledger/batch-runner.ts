@@ -285,9 +285,9 @@ function populate(
   }
   for (const { credentialId, version } of found.versions) loaded.putVersion(credentialId, version);
   for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
-  for (const usage of found.usages) {
-    if (!isRecorded(SUBJECT.targets(usage), usage)) continue;
-    if (isAuthentic(keys.row, 'targets', usage)) loaded.usages.set(usage.path, usage);
+  for (const binding of found.bindings) {
+    if (!isRecorded(SUBJECT.targets(binding), binding)) continue;
+    if (isAuthentic(keys.row, 'targets', binding)) loaded.bindings.set(binding.path, binding);
   }
   for (const approval of found.approvals) {
     if (!isRecorded(SUBJECT.approval(approval), approval)) continue;

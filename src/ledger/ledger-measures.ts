@@ -2,22 +2,22 @@
 
 import { DENIAL_CLASSES } from '../core/denial-kinds.ts';
 import { denialClassOf } from '../core/denials.ts';
-import { Distribution, LastHour, PairTally, Tally } from '../core/measures.ts';
+import { Counter, Histogram, LabelledCounter, LastHour } from '../core/measures.ts';
 import type { StoredChange } from '../store/store.ts';
 import type { AuditEntry } from '../vault/audit/audit-entry.ts';
 
 export class LedgerMeasures {
   /** `empty`: nothing was written. */
-  readonly batches = new Tally<'committed' | 'empty' | 'failed'>(['committed', 'empty', 'failed']);
-  readonly batchSizes = new Distribution([1, 2, 4, 8, 16, 32, 64, 128, 256]);
-  readonly writeSeconds = new Distribution();
+  readonly batches = new Counter<'committed' | 'empty' | 'failed'>(['committed', 'empty', 'failed']);
+  readonly batchSizes = new Histogram([1, 2, 4, 8, 16, 32, 64, 128, 256]);
+  readonly writeSeconds = new Histogram();
   /** The time from the write of a batch until it is durable. */
-  readonly durableSeconds = new Distribution();
+  readonly durableSeconds = new Histogram();
   /** The entries by event type and result. */
-  readonly entries = new PairTally();
-  readonly denials = new Tally(DENIAL_CLASSES);
+  readonly entries = new LabelledCounter();
+  readonly denials = new Counter(DENIAL_CLASSES);
   readonly lastHour = new LastHour();
-  readonly leasesIssued = new Tally<'retrieve' | 'use'>(['retrieve', 'use']);
+  readonly leasesIssued = new Counter<'retrieve' | 'use'>(['retrieve', 'use']);
   /** Versions of credentials that were sealed. */
   valuesSealed = 0;
 

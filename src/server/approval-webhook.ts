@@ -4,7 +4,7 @@
  * other approvals, which the receiver may accept. SOURCE: Standard Webhooks 1.0.0.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Tally } from '../core/measures.ts';
+import { Counter } from '../core/measures.ts';
 import { settledWithin } from '../platform/waiting.ts';
 import { type Approval, type ApprovalId, describeScope, describeTimeout } from '../vault/approvals/approval.ts';
 import type { ApprovalEvent } from '../vault/approvals/approval-events.ts';
@@ -40,7 +40,7 @@ export class ApprovalWebhook {
   readonly #stopped = new AbortController();
   readonly #queue: ApprovalMessage[] = [];
   #running: Promise<void> | null = null;
-  readonly results = new Tally(['sent', 'failed', 'dropped']);
+  readonly results = new Counter(['sent', 'failed', 'dropped']);
 
   /** @throws StartupError */
   constructor(

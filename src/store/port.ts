@@ -4,7 +4,7 @@
  */
 
 import type { ReadSet } from '../core/batch-state.ts';
-import type { Distribution } from '../core/measures.ts';
+import type { Histogram } from '../core/measures.ts';
 import type { CredentialId } from '../core/names.ts';
 import type { AuditEntry } from '../vault/audit/audit-entry.ts';
 import type { InitialKeys } from '../vault/keys/keyset.ts';
@@ -70,8 +70,8 @@ export interface StoreMeasures {
 }
 
 export interface DiskMeasures {
-  readonly syncSeconds: Distribution;
-  readonly checkpointSeconds: Distribution;
+  readonly syncSeconds: Histogram;
+  readonly checkpointSeconds: Histogram;
   /** Pages in the write-ahead log that are not in the database yet. */
   pendingPages(): number;
   /** Size of the write-ahead log's file in bytes; it does not shrink while the service runs. */

@@ -5,7 +5,7 @@
 import { HELD_RESOURCES } from '../core/change.ts';
 import { KEYSET_SUBJECT, REMOVED, type SubjectKind } from '../vault/audit/recorded-state.ts';
 import type { ListStep } from './queries.ts';
-import { AGENTS, APPROVALS, CREDENTIALS, OPERATORS, POLICIES, SESSIONS, USAGES } from './schema.ts';
+import { AGENTS, APPROVALS, CREDENTIAL_TARGETS, CREDENTIALS, OPERATORS, POLICIES, SESSIONS } from './schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
 import type { Table } from './table.ts';
@@ -62,11 +62,11 @@ const RECORDED_TABLES: Readonly<Record<SubjectKind, RecordedTable>> = {
   policy: recorded(POLICIES, 'name', "'policy:' || name", 'name = substr(e.subject, 8)'),
   credential: recorded(CREDENTIALS, 'path', "'credential:' || path", 'path = substr(e.subject, 12)'),
   targets: {
-    ...recorded(USAGES, 'path', "'targets:' || path", 'path = substr(e.subject, 9)'),
+    ...recorded(CREDENTIAL_TARGETS, 'path', "'targets:' || path", 'path = substr(e.subject, 9)'),
     // The removal of a credential includes its targets, and they are those of one credential.
-    state: sql`CASE WHEN ${newestState(raw("'credential:' || usages.path"))} = ${REMOVED}
-        OR EXISTS (SELECT 1 FROM credentials c WHERE c.path = usages.path AND c.id <> usages.credential_id)
-      THEN ${REMOVED} ELSE ${newestState(raw("'targets:' || usages.path"))} END`,
+    state: sql`CASE WHEN ${newestState(raw("'credential:' || credential_targets.path"))} = ${REMOVED}
+        OR EXISTS (SELECT 1 FROM credentials c WHERE c.path = credential_targets.path AND c.id <> credential_targets.credential_id)
+      THEN ${REMOVED} ELSE ${newestState(raw("'targets:' || credential_targets.path"))} END`,
   },
   // Entries have an id too.
   approval: recorded(APPROVALS, 'id', "'approval:' || approvals.id", 'approvals.id = substr(e.subject, 10)'),

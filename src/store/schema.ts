@@ -22,7 +22,7 @@ import { MAX_PASSKEYS, type Operator, ROLES } from '../vault/operators/operator.
 import { APPROVED_ACTIONS, MAX_QUORUM } from '../vault/policies/approval-rule.ts';
 import { Policy } from '../vault/policies/policy.ts';
 import type { Session } from '../vault/sessions/session.ts';
-import { MAX_TARGETS, type Usage } from '../vault/use/target.ts';
+import { MAX_TARGETS, type TargetBinding } from '../vault/use/target.ts';
 import * as is from './column-rules.ts';
 import type { Authenticated, StoredTreeNode } from './store.ts';
 import { bytes, json, list, MAX_HELD_ROWS, nullable, number, Table, text } from './table.ts';
@@ -154,7 +154,7 @@ export const LEASES = new Table<Lease>('leases', ['seq'], {
   tokenHash: nullable(text(is.bytes32)),
 });
 
-export const USAGES = new Table<Authenticated<Usage>>('usages', ['path'], {
+export const CREDENTIAL_TARGETS = new Table<Authenticated<TargetBinding>>('credential_targets', ['path'], {
   credentialId: text(is.uuid),
   path: text(is.path),
   service: nullable(text(rule.matching(/^[a-z0-9-]{1,64}$/, 64, 'must be the name of a service'))),
@@ -349,7 +349,7 @@ export const RESOURCE_TABLES: ResourceTables = {
   policy: POLICIES,
   session: SESSIONS,
   credential: CREDENTIALS,
-  targets: USAGES,
+  targets: CREDENTIAL_TARGETS,
   approval: APPROVALS,
   reply: IDEMPOTENCY_RECORDS,
 };
@@ -369,7 +369,7 @@ export const TABLES: readonly Table<object>[] = [
   CREDENTIAL_VERSIONS,
   ACCESS_COUNTS,
   LEASES,
-  USAGES,
+  CREDENTIAL_TARGETS,
   APPROVALS,
   APPROVAL_REQUESTS,
   BULK_REVOCATIONS,

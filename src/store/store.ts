@@ -12,7 +12,7 @@ import type { SealedKeyset, WrappedKeySlot } from '../vault/keys/keyset.ts';
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../vault/leases/lease.ts';
 import { MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
 import type { Session } from '../vault/sessions/session.ts';
-import type { Usage } from '../vault/use/target.ts';
+import type { TargetBinding } from '../vault/use/target.ts';
 import type { PostgresAddress } from './postgres/address.ts';
 
 /** A row with the MAC that the vault computed; the store only keeps it. */
@@ -40,10 +40,10 @@ export interface LoadedFromStore {
   readonly sessions: readonly Authenticated<Session>[];
   readonly leases: readonly Lease[];
   readonly spentChallenges: readonly ChallengeId[];
-  readonly usages: readonly Authenticated<Usage>[];
+  readonly bindings: readonly Authenticated<TargetBinding>[];
   readonly idempotencyRecords: readonly Authenticated<IdempotencyRecord>[];
   readonly approvals: readonly Authenticated<Approval>[];
-  /** What the newest entry with each subject records, for the credentials, usages, sessions and approvals above. */
+  /** What the newest entry with each subject records, for the credentials, bindings, sessions and approvals above. */
   readonly states: ReadonlyMap<string, string>;
   readonly keySlots: readonly Authenticated<WrappedKeySlot>[];
 }

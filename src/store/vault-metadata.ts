@@ -6,9 +6,18 @@ import type { CredentialPath } from '../core/path.ts';
 import type { StoredKeys, VaultId } from '../vault/keys/keyset.ts';
 import type { Lease } from '../vault/leases/lease.ts';
 import type { Session } from '../vault/sessions/session.ts';
-import type { Usage } from '../vault/use/target.ts';
+import type { TargetBinding } from '../vault/use/target.ts';
 import { numberIn } from './dialect.ts';
-import { DATA_KEY_SEALS, KEY_SLOTS, KEYSET, LEASES, RESOURCE_TABLES, SESSIONS, TABLES, USAGES } from './schema.ts';
+import {
+  CREDENTIAL_TARGETS,
+  DATA_KEY_SEALS,
+  KEY_SLOTS,
+  KEYSET,
+  LEASES,
+  RESOURCE_TABLES,
+  SESSIONS,
+  TABLES,
+} from './schema.ts';
 import { type Procedure, raw, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
 import type { Table } from './table.ts';
@@ -63,9 +72,9 @@ export function* readLeaseOfToken(tokenHash: TokenHash): Procedure<Lease | null>
   return row === undefined ? null : LEASES.decode(row);
 }
 
-export function* readUsage(path: CredentialPath): Procedure<Authenticated<Usage> | null> {
-  const [row] = yield sql`SELECT ${USAGES.list} FROM usages WHERE path = ${path}`;
-  return row === undefined ? null : USAGES.decode(row);
+export function* readTargetBinding(path: CredentialPath): Procedure<Authenticated<TargetBinding> | null> {
+  const [row] = yield sql`SELECT ${CREDENTIAL_TARGETS.list} FROM credential_targets WHERE path = ${path}`;
+  return row === undefined ? null : CREDENTIAL_TARGETS.decode(row);
 }
 
 /** Whether a bulk revocation of all leases of the agent exists and its row does not. An altered row counts as a row. */

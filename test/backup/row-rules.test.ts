@@ -94,7 +94,7 @@ const JSON_COLUMNS: readonly (readonly [
     [{ usesPerHour: 1 }, { usesPerHour: 0 }],
   ],
   [
-    'usages',
+    'credential_targets',
     'targets',
     // An earlier version accepted networks that no request reaches.
     [target, { ...target, allowNetworks: ['169.254.169.254/32'] }],
@@ -107,7 +107,7 @@ const JSON_COLUMNS: readonly (readonly [
     ],
   ],
   [
-    'usages',
+    'credential_targets',
     'placement',
     { kind: 'basic', username: null },
     [{ kind: 'header' }, { kind: 'header', name: 'host' }, { kind: 'x' }, { kind: { toString: 1, valueOf: 1 } }],

@@ -5,9 +5,9 @@ import { duplexPair, PassThrough, Readable, Transform } from 'node:stream';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startUse } from '../../src/broker/broker-client.ts';
+import { serveBroker } from '../../src/broker/broker-server.ts';
 import type { BrokerUse } from '../../src/broker/broker-use.ts';
 import { Channel } from '../../src/broker/channel.ts';
-import { serveBroker } from '../../src/broker/endpoint.ts';
 import { FRAME } from '../../src/broker/protocol.ts';
 import { bodyOf, headOf, orderFor, startUpstream } from './upstream.ts';
 

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { Maskings } from '../../src/broker/maskings.ts';
-import type { Order } from '../../src/broker/protocol.ts';
+import type { UpstreamRequestSpec } from '../../src/broker/protocol.ts';
 import { HELD_BYTES, Redactor } from '../../src/broker/redaction.ts';
 import { Dice, newSeed } from '../kit/dice.ts';
 import { scaled } from '../kit/scale.ts';
@@ -128,7 +128,11 @@ const ECHOES: Readonly<Record<string, (guess: string) => Promise<string>>> = {
   part: (guess) => sees(guess, { method: 'GET', path: '/part', headers: [['x-say', guess]] }, null),
 };
 
-async function sees(guess: string, fields: Partial<Order>, body: readonly string[] | null): Promise<string> {
+async function sees(
+  guess: string,
+  fields: Partial<UpstreamRequestSpec>,
+  body: readonly string[] | null,
+): Promise<string> {
   const withBody = orderFor(upstream, { method: 'POST', bodyLength: null, ...fields });
   const use = broker.use(
     body === null ? { ...withBody, bodyLength: 0 } : withBody,

@@ -3,19 +3,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildRequest } from '../../src/broker/injection.ts';
-import type { HeaderPairs, Order } from '../../src/broker/protocol.ts';
+import type { HeaderPairs, UpstreamRequestSpec } from '../../src/broker/protocol.ts';
 import { UpstreamError } from '../../src/broker/upstream-error.ts';
 import { SERVICES } from '../../src/vault/catalogue/catalogue.ts';
 import { orderFor, PLAIN_VALUE } from './upstream.ts';
 
 const TARGET = { port: 443, caPem: 'ca' };
-const build = (fields: Partial<Order>) => buildRequest(orderFor(TARGET, { host: 'api.example.com', ...fields }));
+const build = (fields: Partial<UpstreamRequestSpec>) =>
+  buildRequest(orderFor(TARGET, { host: 'api.example.com', ...fields }));
 /** What reaches the upstream of the caller's headers. */
-const passed = (headers: HeaderPairs, fields: Partial<Order> = {}): HeaderPairs => {
+const passed = (headers: HeaderPairs, fields: Partial<UpstreamRequestSpec> = {}): HeaderPairs => {
   const own = build({ ...fields, headers: [] }).headers.map(([name]) => name);
   return build({ ...fields, headers }).headers.filter(([name]) => !own.includes(name));
 };
-const isRejected = (fields: Partial<Order>, failure = 'protocol'): void =>
+const isRejected = (fields: Partial<UpstreamRequestSpec>, failure = 'protocol'): void =>
   assert.throws(
     () => build(fields),
     (error) => error instanceof UpstreamError && error.failure === failure,

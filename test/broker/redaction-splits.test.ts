@@ -15,7 +15,7 @@ import {
 } from 'node:zlib';
 import { decodeBody } from '../../src/broker/decoding.ts';
 import { Maskings } from '../../src/broker/maskings.ts';
-import type { Order } from '../../src/broker/protocol.ts';
+import type { UpstreamRequestSpec } from '../../src/broker/protocol.ts';
 import { Redactor } from '../../src/broker/redaction.ts';
 import { responseHeaders } from '../../src/broker/response-headers.ts';
 import type { Masking } from '../../src/masking/masking.ts';
@@ -53,7 +53,7 @@ const VALUES: readonly { readonly value: string; readonly placement: Placement }
 ];
 
 interface Subject {
-  readonly order: Order;
+  readonly order: UpstreamRequestSpec;
   readonly masking: Masking;
   /** The forms by their names. */
   readonly forms: ReadonlyMap<string, string>;

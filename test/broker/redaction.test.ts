@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { after, test } from 'node:test';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { Maskings } from '../../src/broker/maskings.ts';
-import type { Order } from '../../src/broker/protocol.ts';
+import type { UpstreamRequestSpec } from '../../src/broker/protocol.ts';
 import { HELD_BYTES, Redactor } from '../../src/broker/redaction.ts';
 import { bodyOf, failureOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream, VALUE } from './upstream.ts';
 
@@ -35,7 +35,7 @@ const CODINGS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
 };
 
 const maskings = new Maskings();
-const redactorFor = async (order: Pick<Order, 'placement' | 'value' | 'redact'>) =>
+const redactorFor = async (order: Pick<UpstreamRequestSpec, 'placement' | 'value' | 'redact'>) =>
   new Redactor(await maskings.for({ caller: 'tester', ...order }));
 
 test('the password alone is redacted where the value has the user too', async () => {
@@ -75,7 +75,7 @@ test('a message is released at its end, and other bytes wait until as many as th
   assert.deepEqual(write('text/plain', 'a}\n\n', text, 'sk-'), ['', 'a}\n\n', 'xxx']);
 });
 
-const use = (fields: Partial<Order> = {}) =>
+const use = (fields: Partial<UpstreamRequestSpec> = {}) =>
   broker.use(orderFor(upstream, { placement: BASIC, value: VALUE, ...fields }), null);
 
 for (const [coding, encode] of Object.entries(CODINGS)) {

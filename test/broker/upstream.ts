@@ -6,10 +6,10 @@ import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { duplexPair } from 'node:stream';
 import { BrokerClient, startUse } from '../../src/broker/broker-client.ts';
+import { type BrokerOptions, serveBroker } from '../../src/broker/broker-server.ts';
 import type { BrokerUse } from '../../src/broker/broker-use.ts';
 import { Channel } from '../../src/broker/channel.ts';
-import { type BrokerOptions, serveBroker } from '../../src/broker/endpoint.ts';
-import type { BrokerHead, Order } from '../../src/broker/protocol.ts';
+import type { BrokerHead, UpstreamRequestSpec } from '../../src/broker/protocol.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import type { Scope } from '../kit/directory.ts';
 
@@ -64,7 +64,10 @@ export function startBroker(scope: Scope): BrokerClient {
 }
 
 /** An order that the upstream of a test can fulfil. */
-export function orderFor(upstream: Pick<Upstream, 'port' | 'caPem'>, fields: Partial<Order> = {}): Order {
+export function orderFor(
+  upstream: Pick<Upstream, 'port' | 'caPem'>,
+  fields: Partial<UpstreamRequestSpec> = {},
+): UpstreamRequestSpec {
   return {
     caller: 'tester',
     method: 'GET',

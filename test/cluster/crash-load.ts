@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
 import { readAuditKeys } from '../../src/server/offline-keys.ts';
 import { Journal } from '../e2e/client-journal.ts';
-import { Inspector, type Tally } from '../e2e/consistency-check.ts';
+import { type Counter, Inspector } from '../e2e/consistency-check.ts';
 import type { Target } from '../e2e/fixture.ts';
 import { Load } from '../e2e/load.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
@@ -32,7 +32,7 @@ const AFTERWARDS_MS = 200;
 const WELL_WITHIN_MS = 120_000;
 
 /** `nodes` may be replaced by `upset`. @throws what was found to be lost, half done, doubled or invented */
-export async function weather({ cluster, seed, rounds, upset }: Storm): Promise<Tally> {
+export async function weather({ cluster, seed, rounds, upset }: Storm): Promise<Counter> {
   const dice = new Dice(seed);
   const journal = new Journal({ mayRefuse: true });
   const load = new Load(journal, dice.fork());

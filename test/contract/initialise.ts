@@ -15,7 +15,7 @@ import {
   readLeaseOfToken,
   readRootKeyCheck,
   readSession,
-  readUsage,
+  readTargetBinding,
 } from '../../src/store/vault-metadata.ts';
 import type { ApprovalScope } from '../../src/vault/policies/approval-rule.ts';
 import type { TtlSeconds } from '../../src/vault/policies/policy.ts';
@@ -170,7 +170,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
     const store = await newVault(t);
     const tokenHash = aSession(1).tokenHash;
     const lease = aLease(1, { kind: 'use', tokenHash });
-    const usage = {
+    const binding = {
       credentialId: lease.credentialId,
       path: lease.path,
       service: null,
@@ -180,15 +180,15 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
       mac: 'of the targets',
     };
     await commit(store, {
-      changes: [stored(aCredential('prod/key')), leased(lease), leased(aLease(2)), storedPut('targets', usage)],
+      changes: [stored(aCredential('prod/key')), leased(lease), leased(aLease(2)), storedPut('targets', binding)],
     });
     assert.deepEqual(await store.run(readLeaseOfToken(tokenHash)), lease);
     assert.equal(await store.run(readLeaseOfToken(aSession(2).tokenHash)), null);
-    assert.deepEqual(await store.run(readUsage(lease.path)), usage);
-    assert.equal(await store.run(readUsage(asPath('prod/other'))), null);
+    assert.deepEqual(await store.run(readTargetBinding(lease.path)), binding);
+    assert.equal(await store.run(readTargetBinding(asPath('prod/other'))), null);
     await commit(store, { changes: [marked(3, lease.agentId, null), removeRow('targets', lease)] });
     assert.deepEqual(await store.run(readLeaseOfToken(tokenHash)), { ...lease, revokedAt: T0 + 3 });
-    assert.equal(await store.run(readUsage(lease.path)), null);
+    assert.equal(await store.run(readTargetBinding(lease.path)), null);
   });
 
   test(`${name}: a stored row replaces the previous one, a removed row is deleted, and other rows stay`, async (t) => {

@@ -32,7 +32,7 @@ export function turnContract({ name, newVault }: Subject): void {
       sessions: [],
       leases: [],
       spentChallenges: [],
-      usages: [],
+      bindings: [],
       idempotencyRecords: [],
       approvals: [],
       states: new Map(),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Distribution, LastHour, PairTally, Tally } from '../../src/core/measures.ts';
+import { Counter, Histogram, LabelledCounter, LastHour } from '../../src/core/measures.ts';
 import { runs } from '../kit/property.ts';
 
 test('a distribution counts how many values are at most each bound', () => {
@@ -10,7 +10,7 @@ test('a distribution counts how many values are at most each bound', () => {
   fc.assert(
     fc.property(fc.array(value), (values) => {
       const bounds = [0.5, 1, 5, 10];
-      const distribution = new Distribution(bounds);
+      const distribution = new Histogram(bounds);
       for (const each of values) distribution.observe(each);
       assert.deepEqual(
         distribution.cumulative(),
@@ -27,14 +27,14 @@ test('a distribution counts how many values are at most each bound', () => {
 });
 
 test('tallies count per label, and known labels begin with 0', () => {
-  const tally = new Tally(['a', 'b']);
+  const tally = new Counter(['a', 'b']);
   tally.add('b');
   tally.add('b', 2);
   assert.deepEqual(tally.entries(), [
     ['a', 0],
     ['b', 3],
   ]);
-  const pairs = new PairTally();
+  const pairs = new LabelledCounter();
   pairs.add('x', 'y');
   pairs.add('x', 'y');
   pairs.add('y', 'x');

@@ -17,7 +17,7 @@ import {
   mintingEndpoints,
   type ServiceDefinition,
 } from '../../src/vault/catalogue/definition.ts';
-import { mintsSecret } from '../../src/vault/catalogue/minting.ts';
+import { returnsSecret } from '../../src/vault/catalogue/secret-endpoints.ts';
 import {
   findTarget,
   type PlacementFields,
@@ -82,33 +82,36 @@ const API_KEY = { kind: 'header', name: 'x-api-key', template: '{value}' } as co
 const ANTHROPIC = { origin: 'https://api.anthropic.com', paths: ['/v1/*'] };
 const ACME = { origin: 'https://acme.atlassian.net' };
 /** The fields of a request, and the origins, paths, methods and placement that are stored. */
-const USAGES: readonly (readonly [asked: UsageFields, targets: readonly TargetFields[], placement: PlacementFields])[] =
+const CREDENTIAL_TARGETS: readonly (readonly [
+  asked: UsageFields,
+  targets: readonly TargetFields[],
+  placement: PlacementFields,
+])[] = [
+  [{ service: 'anthropic' }, [ANTHROPIC], API_KEY],
   [
-    [{ service: 'anthropic' }, [ANTHROPIC], API_KEY],
-    [
-      { service: 'openai', targets: [{ origin: 'https://eu.api.openai.com', paths: ['/v1/*'] }] },
-      [{ origin: 'https://eu.api.openai.com', paths: ['/v1/*'] }],
-      BEARER,
-    ],
-    [{ service: 'anthropic', placement: BEARER }, [ANTHROPIC], BEARER],
-    [
-      {
-        service: 'jira',
-        targets: [
-          { ...ACME, methods: ['GET'] },
-          { ...ACME, paths: ['/own/*'] },
-        ],
-      },
-      [
-        { ...ACME, paths: ['/rest/*'], methods: ['GET'] },
+    { service: 'openai', targets: [{ origin: 'https://eu.api.openai.com', paths: ['/v1/*'] }] },
+    [{ origin: 'https://eu.api.openai.com', paths: ['/v1/*'] }],
+    BEARER,
+  ],
+  [{ service: 'anthropic', placement: BEARER }, [ANTHROPIC], BEARER],
+  [
+    {
+      service: 'jira',
+      targets: [
+        { ...ACME, methods: ['GET'] },
         { ...ACME, paths: ['/own/*'] },
       ],
-      { kind: 'basic' },
+    },
+    [
+      { ...ACME, paths: ['/rest/*'], methods: ['GET'] },
+      { ...ACME, paths: ['/own/*'] },
     ],
-  ];
+    { kind: 'basic' },
+  ],
+];
 
 test('a service fills targets and placement, and given fields override its own', () => {
-  for (const [asked, targets, placement] of USAGES) {
+  for (const [asked, targets, placement] of CREDENTIAL_TARGETS) {
     const complete = completeUsage(asked);
     assert.deepEqual(
       [complete.service, complete.targets, complete.placement],
@@ -224,7 +227,7 @@ test('each service allows its own requests, and no other host', () => {
     const targets = parseTargets(row.targets);
     for (const line of ORDINARY[row.name] ?? assert.fail(`${row.name} has no example requests`)) {
       assert.ok(findTarget(targets, requestOf(line)), line);
-      assert.equal(mintsSecret(row, requestOf(line)), false, line);
+      assert.equal(returnsSecret(row, requestOf(line)), false, line);
     }
     assert.equal(findTarget(targets, request('POST', 'https://api.example.com/v1/models')), null);
   }
@@ -234,17 +237,19 @@ test('requests whose response is a secret are recognised', () => {
   for (const [name, lines] of Object.entries(MINTING)) {
     for (const line of lines) {
       assert.ok(findTarget(parseTargets(service(name).targets), requestOf(line)), line);
-      assert.equal(mintsSecret(service(name), requestOf(line)), true, line);
+      assert.equal(returnsSecret(service(name), requestOf(line)), true, line);
     }
   }
-  const silent = SUPPORTED.filter(({ name, mints }) => mints.length > 0 && MINTING[name] === undefined);
+  const silent = SUPPORTED.filter(
+    ({ name, secretEndpoints }) => secretEndpoints.length > 0 && MINTING[name] === undefined,
+  );
   assert.deepEqual(silent, []);
 });
 
 test('every minting endpoint is well formed, lies within its service’s targets and is recognised', () => {
   for (const row of SUPPORTED) {
     const targets = parseTargets(row.targets);
-    for (const { methods, path } of row.mints) {
+    for (const { methods, path } of row.secretEndpoints) {
       assert.match(path, /^(?:\/[A-Za-z0-9._:-]*(?:\*[A-Za-z0-9._:-]*)?)+(?:\/\*\*)?$/, row.name);
       for (const method of methods ?? ['GET', 'POST']) {
         const requests = row.targets.map(({ origin }) =>
@@ -252,7 +257,7 @@ test('every minting endpoint is well formed, lies within its service’s targets
         );
         const within = requests.filter((each) => findTarget(targets, each) !== null);
         assert.notEqual(within.length, 0, `${row.name}: ${method} ${path} is outside the targets`);
-        for (const each of within) assert.equal(mintsSecret(row, each), true, path);
+        for (const each of within) assert.equal(returnsSecret(row, each), true, path);
       }
     }
   }
@@ -263,7 +268,7 @@ const SAMPLE = defineService({
   title: 'Sample',
   targets: [{ origin: 'https://api.example.com' }],
   key: keyShape([], []),
-  mints: mintingEndpoints(
+  secretEndpoints: mintingEndpoints(
     'POST /v1/keys',
     'GET /v1/apps/*/secret',
     'ANY /v1/users/user:*',
@@ -313,7 +318,7 @@ for (const [claim, lines] of Object.entries(READINGS)) {
   test(`a request that ${claim}, as servers may read it`, () => {
     for (const line of lines) {
       const read = requestOf(line.replace(' ', ' https://api.example.com'));
-      assert.equal(mintsSecret(SAMPLE, read), claim === 'mints a secret', line);
+      assert.equal(returnsSecret(SAMPLE, read), claim === 'mints a secret', line);
     }
   });
 }
@@ -364,10 +369,10 @@ test('a wildcard is only in the origins of a service that needs a host, or of ho
 
 test('on another host the paths of a minting endpoint may have a prefix', () => {
   const mint = requestOf('POST https://github.example.com/api/v3/app/installations/1/access_tokens');
-  assert.equal(mintsSecret(service('github'), mint, true), false);
-  assert.equal(mintsSecret(service('github'), mint, false), true);
+  assert.equal(returnsSecret(service('github'), mint, true), false);
+  assert.equal(returnsSecret(service('github'), mint, false), true);
   assert.equal(
-    mintsSecret(service('github'), requestOf('POST https://github.example.com/api/v3/repos/a/b/issues'), false),
+    returnsSecret(service('github'), requestOf('POST https://github.example.com/api/v3/repos/a/b/issues'), false),
     false,
   );
 });

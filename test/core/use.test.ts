@@ -10,7 +10,7 @@ import type { Authentication } from '../../src/core/identity.ts';
 import type { AgentId, AgentName, CredentialId, CredentialType, EntryId, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation, Outcome } from '../../src/core/operation.ts';
 import { parsePath } from '../../src/core/path.ts';
-import type { Undecided } from '../../src/vault/approvals/approval-requests.ts';
+import type { ApprovalPending } from '../../src/vault/approvals/approval-requests.ts';
 import { type Credential, Secret } from '../../src/vault/credentials/credential.ts';
 import { remove } from '../../src/vault/credentials/credential-operations.ts';
 import { retrieve } from '../../src/vault/credentials/retrieve.ts';
@@ -90,7 +90,7 @@ class Batch {
     assert.ok('reply' in this.decide(putTargets(ADMIN, draft)).response);
   }
 
-  use(context = AGENT, request = MODELS): Outcome<StartedUse | Undecided> {
+  use(context = AGENT, request = MODELS): Outcome<StartedUse | ApprovalPending> {
     return this.decide(startUse(context, { path: PATH, request, ttlSeconds: null, purpose: 'a report' }));
   }
 
@@ -189,7 +189,7 @@ test('the token of a use lease is good for uses of its credential only', () => {
   assert.equal(errorOf(retrieval)?.code, 'ACCESS_DENIED');
   const other = parsePath('openai/other');
   batch.state.loaded.credentials.set(other, { ...CREDENTIAL, path: other });
-  batch.state.loaded.usages.set(other, {
+  batch.state.loaded.bindings.set(other, {
     credentialId: CREDENTIAL.id,
     path: other,
     service: null,

@@ -9,7 +9,7 @@ import type { Credential } from '../../src/vault/credentials/credential.ts';
 import type { Operator } from '../../src/vault/operators/operator.ts';
 import type { Policy } from '../../src/vault/policies/policy.ts';
 import type { Session } from '../../src/vault/sessions/session.ts';
-import type { Usage } from '../../src/vault/use/target.ts';
+import type { TargetBinding } from '../../src/vault/use/target.ts';
 import { keysFrom, keysOf, readVectors } from './vectors.ts';
 
 type RowVector = { readonly mac: string } & (
@@ -18,7 +18,7 @@ type RowVector = { readonly mac: string } & (
   | { readonly kind: 'policy'; readonly row: Policy }
   | { readonly kind: 'session'; readonly row: Session }
   | { readonly kind: 'credential'; readonly row: Credential }
-  | { readonly kind: 'targets'; readonly row: Usage }
+  | { readonly kind: 'targets'; readonly row: TargetBinding }
   | { readonly kind: 'reply'; readonly row: IdempotencyRecord }
 );
 

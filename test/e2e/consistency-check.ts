@@ -15,7 +15,7 @@ const VERIFIER = join(import.meta.dirname, '../../scripts/verify_audit.py');
 const SESSIONS_TRIED = 12;
 const VERSIONS_KEPT = 10;
 
-export interface Tally {
+export interface Counter {
   acknowledged: number;
   inFlight: number;
   /** How many of the calls in flight took effect. */
@@ -24,7 +24,7 @@ export interface Tally {
 }
 
 export class Inspector {
-  readonly tally: Tally = { acknowledged: 0, inFlight: 0, happened: 0, entries: 0 };
+  readonly tally: Counter = { acknowledged: 0, inFlight: 0, happened: 0, entries: 0 };
   readonly #journal: Journal;
   readonly #replay = new Replay();
   #seen: readonly AuditEntry[] = [];

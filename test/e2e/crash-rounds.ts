@@ -12,7 +12,7 @@ import type { Scope } from '../kit/directory.ts';
 import { killWhileStarting, type ServiceProcess, startProcess } from '../kit/process.ts';
 import { vaultKeysOf } from '../kit/vault-keys.ts';
 import { Journal } from './client-journal.ts';
-import { Inspector, type Tally } from './consistency-check.ts';
+import { type Counter, Inspector } from './consistency-check.ts';
 import type { Target } from './fixture.ts';
 import { Load } from './load.ts';
 
@@ -35,9 +35,9 @@ export async function runRounds(
   scope: Scope,
   dataDir: string,
   seed: number,
-  onRound: (tally: Tally) => void = () => {},
+  onRound: (tally: Counter) => void = () => {},
   rounds = ROUNDS,
-): Promise<Tally> {
+): Promise<Counter> {
   const dice = new Dice(seed);
   const journal = new Journal();
   const load = new Load(journal, dice.fork());

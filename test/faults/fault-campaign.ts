@@ -4,7 +4,7 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Tally } from '../e2e/consistency-check.ts';
+import type { Counter } from '../e2e/consistency-check.ts';
 import type { Dice } from '../kit/dice.ts';
 import { withScope } from '../kit/directory.ts';
 import { PHASES, type Phase, type Round, runFaultRound } from './fault-rounds.ts';
@@ -141,7 +141,7 @@ export class FaultCampaign {
     else if (exitCode !== 0) this.tally.stops += 1;
   }
 
-  #addCalls({ acknowledged, inFlight, happened }: Omit<Tally, 'entries'>): void {
+  #addCalls({ acknowledged, inFlight, happened }: Omit<Counter, 'entries'>): void {
     this.tally.acknowledged += acknowledged;
     this.tally.inFlight += inFlight;
     this.tally.happened += happened;

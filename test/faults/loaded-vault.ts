@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { exportAuditKeys } from '../../src/crypto/chain.ts';
 import { type Call, Journal } from '../e2e/client-journal.ts';
-import { Inspector, type Tally } from '../e2e/consistency-check.ts';
+import { type Counter, Inspector } from '../e2e/consistency-check.ts';
 import type { Target } from '../e2e/fixture.ts';
 import { Load } from '../e2e/load.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
@@ -27,7 +27,7 @@ export class LoadedVault {
     this.#inspector = new Inspector(this.journal);
   }
 
-  get tally(): Tally {
+  get tally(): Counter {
     return this.#inspector.tally;
   }
 
@@ -61,7 +61,7 @@ export class LoadedVault {
 }
 
 /** Compares a copy of a vault, such as a power cut leaves, with the responses until then. */
-export async function inspectCopy(scope: Scope, dataDir: string, calls: readonly Call[]): Promise<Tally> {
+export async function inspectCopy(scope: Scope, dataDir: string, calls: readonly Call[]): Promise<Counter> {
   const inspector = new Inspector(new Journal());
   const service = await startTestService(scope, [], dataDir);
   await inspector.inspect(await targetOf(dataDir, service.address, service.adminToken), calls);

@@ -31,7 +31,7 @@ test('an entry that makes, changes or removes a row records its MAC, and every o
   await bot.post('/api/v1/credentials', { path: 'prod/key', value: 'two' });
   states.push(await macOf('credentials'));
   assert.equal((await admin.put('/api/v1/targets/prod/key', { service: 'openai' })).status, 200);
-  states.push(await macOf('usages'));
+  states.push(await macOf('credential_targets'));
   for (const path of ['credentials/prod/key', 'policies/Deploy-Bot-0', 'policies/none']) {
     await admin.delete(`/api/v1/${path}`);
   }

@@ -138,7 +138,7 @@ test('rows that do not match the audit log are in force again once they are made
   const again = await startTestService(t, [], service.dataDir);
   assert.match(again.warnings.join('\n'), /^2 rows .*policy:bot-policy-0 \(removed\)/);
   await again.admin.delete('/api/v1/targets/policy/key');
-  await executeSql(service.dataDir, 'DELETE FROM sessions; DELETE FROM usages');
+  await executeSql(service.dataDir, 'DELETE FROM sessions; DELETE FROM credential_targets');
   rmSync(join(service.dataDir, 'agents', 'bot-policy'), { recursive: true, force: true });
   await prepare('policy', again);
   // The session that was deleted is missing until it would have ended.
@@ -155,7 +155,7 @@ test('rows with an empty key are checked', async (t) => {
   await prepare('policy', service);
   await executeSql(
     service.dataDir,
-    "UPDATE agents SET id = ''; UPDATE policies SET name = ''; UPDATE usages SET path = ''; UPDATE credentials SET id = ''",
+    "UPDATE agents SET id = ''; UPDATE policies SET name = ''; UPDATE credential_targets SET path = ''; UPDATE credentials SET id = ''",
   );
   const told = async (query: string): Promise<readonly string[]> =>
     (await problemsOf(service, query)).map(({ subject, problem }) => `${subject}: ${problem}`);
@@ -168,9 +168,9 @@ test('rows with an empty key are checked', async (t) => {
 test('targets of a removed credential are named when inserted again, with or without another one at the path', async (t) => {
   const service = await startTestService(t);
   await prepare('targets', service);
-  await executeSql(service.dataDir, 'CREATE TABLE kept_usages AS SELECT * FROM usages');
+  await executeSql(service.dataDir, 'CREATE TABLE kept_usages AS SELECT * FROM credential_targets');
   await service.admin.delete('/api/v1/credentials/targets/key');
-  await executeSql(service.dataDir, 'INSERT INTO usages SELECT * FROM kept_usages; DROP TABLE kept_usages');
+  await executeSql(service.dataDir, 'INSERT INTO credential_targets SELECT * FROM kept_usages; DROP TABLE kept_usages');
   for (let isStoredAgain = false; ; isStoredAgain = true) {
     assert.equal((await service.admin.get('/api/v1/targets/targets/key')).status, 404);
     assert.deepEqual(await problemsOf(service), [{ subject: 'targets:targets/key', problem: 'not as recorded' }]);

@@ -33,7 +33,7 @@ test('rows with a huge number grant nothing and are named, others are used, and 
     `UPDATE agents SET registered_at = ${HUGE};
     UPDATE policies SET max_ttl_seconds = ${HUGE};
     UPDATE credentials SET created_at = ${HUGE} WHERE path = 'prod/key';
-    UPDATE usages SET updated_at = ${HUGE};
+    UPDATE credential_targets SET updated_at = ${HUGE};
     UPDATE sessions SET expires_at = ${HUGE}`,
   );
   const subjects = ['agent:bot', 'credential:prod/key', 'policy:bot-0', 'session:', 'targets:prod/key'];

@@ -2,13 +2,13 @@
  * Every metric of the server: its name, labels and source. Label values come from closed sets: no agent, path, policy
  * or address. docs/monitoring.md lists the same table, and a test compares it.
  */
-import { Tally } from '../../core/measures.ts';
+import { Counter } from '../../core/measures.ts';
 import type { StreamStatus } from '../streams/log-stream.ts';
 import { bucketsOf, counter, counters, gauge, histogram, type Metric } from './metric.ts';
 
 const STATUSES = ['ok', 'starting', 'locked', 'rolled_back', 'stopping', 'failing'] as const;
 
-const NONE = new Tally(['sent', 'failed', 'dropped']);
+const NONE = new Counter(['sent', 'failed', 'dropped']);
 
 const ofStreams = (
   kind: 'counter' | 'gauge',

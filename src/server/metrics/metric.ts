@@ -1,7 +1,7 @@
 /** The form of a declared metric, short ways to declare one, and the parts of the server whose counters it reads. */
 import type { ServiceStatus } from '../../api/types.ts';
 import type { BrokerClient } from '../../broker/broker-client.ts';
-import type { Distribution, Tally } from '../../core/measures.ts';
+import type { Counter, Histogram } from '../../core/measures.ts';
 import type { RequestMeasures } from '../../http/request-measures.ts';
 import type { DenialBudget } from '../../ledger/token-buckets.ts';
 import type { ApprovalEvents } from '../../vault/approvals/approval-events.ts';
@@ -38,7 +38,7 @@ export const counter = (name: string, help: string, read: Read<number>): Metric 
   return { kind: 'counter', name, help, labels: [], read: (sources) => [[{}, read(sources)]] };
 };
 
-export const counters = (name: string, help: string, label: string, read: Read<Tally>): Metric => ({
+export const counters = (name: string, help: string, label: string, read: Read<Counter>): Metric => ({
   kind: 'counter',
   name,
   help,
@@ -62,7 +62,7 @@ export const gauge = (name: string, help: string, read: Read<number | null>): Me
 });
 
 /** Declares a histogram. Null omits the metric. */
-export const histogram = (name: string, help: string, read: Read<Distribution | null>): Metric => ({
+export const histogram = (name: string, help: string, read: Read<Histogram | null>): Metric => ({
   kind: 'histogram',
   name,
   help,
@@ -73,7 +73,7 @@ export const histogram = (name: string, help: string, read: Read<Distribution | 
   },
 });
 
-export function bucketsOf(distribution: Distribution): Buckets {
+export function bucketsOf(distribution: Histogram): Buckets {
   const { bounds, sum, count } = distribution;
   return { bounds, cumulative: distribution.cumulative(), sum, count };
 }
@@ -89,7 +89,7 @@ export interface VaultSources {
   readonly inventory: Inventory;
   readonly approvalEvents: ApprovalEvents;
   /** Null without a webhook for approvals. */
-  readonly webhookResults: () => Tally | null;
+  readonly webhookResults: () => Counter | null;
   readonly streams: () => readonly StreamStatus[];
   readonly checkpointSinks: () => readonly CheckpointSinkStatus[];
 }

@@ -4,7 +4,15 @@ import type { ChallengeId, CredentialId, CredentialType } from '../../core/names
 import { SUBJECT } from '../../vault/audit/recorded-state.ts';
 import { MAX_APPROVALS_OF_KEY } from '../queries.ts';
 import { newestState, toStates } from '../recorded-states.ts';
-import { APPROVALS, CREDENTIALS, IDEMPOTENCY_RECORDS, KEY_SLOTS, LEASES, SESSIONS, USAGES } from '../schema.ts';
+import {
+  APPROVALS,
+  CREDENTIAL_TARGETS,
+  CREDENTIALS,
+  IDEMPOTENCY_RECORDS,
+  KEY_SLOTS,
+  LEASES,
+  SESSIONS,
+} from '../schema.ts';
 import { type Row, raw, type Statement } from '../statement.ts';
 import type { LoadedFromStore } from '../store.ts';
 import type { Connection } from './connection.ts';
@@ -27,7 +35,7 @@ export async function loadRows(connection: Connection, reads: readonly ReadSet[]
   const [
     credentials,
     histories,
-    usages,
+    bindings,
     sessions,
     leases,
     leasesOfTokens,
@@ -39,7 +47,7 @@ export async function loadRows(connection: Connection, reads: readonly ReadSet[]
   ] = await Promise.all([
     loadCredentials(connection, reads),
     loadHistories(connection, reads),
-    loadUsages(connection, reads),
+    loadTargetBindings(connection, reads),
     find('session', SESSIONS.list, 'sessions WHERE token_hash'),
     find('lease', LEASES.list, 'effective_leases WHERE id'),
     find('leaseToken', LEASES.list, 'effective_leases WHERE token_hash'),
@@ -59,7 +67,7 @@ export async function loadRows(connection: Connection, reads: readonly ReadSet[]
     histories: gatherHistories(histories),
     sessions: sessions.map((row) => SESSIONS.decode(row)),
     leases: [...leases, ...leasesOfTokens].map((row) => LEASES.decode(row)),
-    usages: usages.map((row) => USAGES.decode(row)),
+    bindings: bindings.map((row) => CREDENTIAL_TARGETS.decode(row)),
     idempotencyRecords: idempotencyRecords.map((row) => IDEMPOTENCY_RECORDS.decode(row)),
     approvals: approvals.map((row) => APPROVALS.decode(row)),
     states: new Map([
@@ -90,10 +98,10 @@ async function loadCredentials(connection: Connection, reads: readonly ReadSet[]
       AND v.version = CASE w.version WHEN ${NEWEST}::bigint THEN c.version ELSE w.version END`;
 }
 
-async function loadUsages(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
-  const paths = new Set(reads.flatMap(({ credential, usage }) => (usage && credential ? [credential] : [])));
+async function loadTargetBindings(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
+  const paths = new Set(reads.flatMap(({ credential, binding }) => (binding && credential ? [credential] : [])));
   if (paths.size === 0) return [];
-  return connection.query`SELECT ${USAGES.list} FROM usages WHERE path = ANY(${textArray(paths)}::text[])`;
+  return connection.query`SELECT ${CREDENTIAL_TARGETS.list} FROM credential_targets WHERE path = ANY(${textArray(paths)}::text[])`;
 }
 
 async function loadApprovals(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
@@ -110,9 +118,9 @@ async function loadApprovals(connection: Connection, reads: readonly ReadSet[]):
 async function loadStates(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
   const subjects = new Set<string>();
   const sessions = new Set<string>();
-  for (const { credential: path, usage, session } of reads) {
+  for (const { credential: path, binding, session } of reads) {
     if (path !== undefined) subjects.add(SUBJECT.credential({ path }));
-    if (path !== undefined && usage) subjects.add(SUBJECT.targets({ path }));
+    if (path !== undefined && binding) subjects.add(SUBJECT.targets({ path }));
     if (session !== undefined) sessions.add(session);
   }
   if (subjects.size === 0 && sessions.size === 0) return [];

@@ -24,7 +24,7 @@ export const REQUIRED_PRIVILEGES: Readonly<Record<string, string>> = {
   access_count_progress: 'SELECT, INSERT, UPDATE',
   leases: 'SELECT, INSERT, UPDATE, DELETE',
   effective_leases: 'SELECT',
-  usages: 'SELECT, INSERT, UPDATE, DELETE',
+  credential_targets: 'SELECT, INSERT, UPDATE, DELETE',
   approvals: 'SELECT, INSERT, UPDATE, DELETE',
   approval_requests: 'SELECT, INSERT, DELETE',
   bulk_revocations: 'SELECT, INSERT, DELETE',

@@ -10,7 +10,7 @@ import { once } from 'node:events';
 import { extname } from 'node:path';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
-import { Distribution } from '../../core/measures.ts';
+import { Histogram } from '../../core/measures.ts';
 import { StoreError } from '../errors.ts';
 import type { CheckpointFailure } from './checkpoint-worker.ts';
 
@@ -33,7 +33,7 @@ export interface CheckpointOptions {
 }
 
 export class Checkpointer {
-  readonly seconds = new Distribution();
+  readonly seconds = new Histogram();
   readonly #database: DatabaseSync;
   readonly #file: string;
   readonly #checkpointThreshold: number;

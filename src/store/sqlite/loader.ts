@@ -6,7 +6,15 @@ import type { CredentialPath } from '../../core/path.ts';
 import { SUBJECT } from '../../vault/audit/recorded-state.ts';
 import type { CredentialVersion } from '../../vault/credentials/credential.ts';
 import { MAX_APPROVALS_OF_KEY } from '../queries.ts';
-import { APPROVALS, CREDENTIAL_VERSIONS, IDEMPOTENCY_RECORDS, KEY_SLOTS, LEASES, SESSIONS, USAGES } from '../schema.ts';
+import {
+  APPROVALS,
+  CREDENTIAL_TARGETS,
+  CREDENTIAL_VERSIONS,
+  IDEMPOTENCY_RECORDS,
+  KEY_SLOTS,
+  LEASES,
+  SESSIONS,
+} from '../schema.ts';
 import type { LoadedFromStore } from '../store.ts';
 import type { CountRowId } from './access-counts.ts';
 import type { CredentialCache, RecordedCredential } from './credential-cache.ts';
@@ -36,7 +44,7 @@ export class RowLoader {
   readonly #session: StatementSync;
   readonly #lease: StatementSync;
   readonly #leaseOfToken: StatementSync;
-  readonly #usage: StatementSync;
+  readonly #binding: StatementSync;
   readonly #spent: StatementSync;
   readonly #idempotencyRecord: StatementSync;
   readonly #state: StatementSync;
@@ -54,7 +62,7 @@ export class RowLoader {
     this.#session = database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
     this.#lease = database.prepare('SELECT * FROM effective_leases WHERE id = ?');
     this.#leaseOfToken = database.prepare('SELECT * FROM effective_leases WHERE token_hash = ?');
-    this.#usage = database.prepare('SELECT * FROM usages WHERE path = ?');
+    this.#binding = database.prepare('SELECT * FROM credential_targets WHERE path = ?');
     this.#spent = database.prepare('SELECT 1 FROM spent_challenges WHERE id = ?');
     this.#state = database.prepare('SELECT state FROM audit_entries WHERE subject = ? ORDER BY seq DESC LIMIT 1');
     this.#idempotencyRecord = database.prepare('SELECT * FROM idempotency_records WHERE id = ?');
@@ -87,7 +95,7 @@ export class RowLoader {
       sessions: [],
       leases: [],
       spentChallenges: [],
-      usages: [],
+      bindings: [],
       idempotencyRecords: [],
       approvals: [],
       keySlots: [],
@@ -113,10 +121,10 @@ export class RowLoader {
         const [row] = readAll(this.#leaseOfToken, read.leaseToken);
         if (row !== undefined) found.leases.push(LEASES.decode(row));
       }
-      if (read.usage && read.credential !== undefined && isNew(`usage ${read.credential}`)) {
-        const [row] = readAll(this.#usage, read.credential);
+      if (read.binding && read.credential !== undefined && isNew(`binding ${read.credential}`)) {
+        const [row] = readAll(this.#binding, read.credential);
         if (row !== undefined) {
-          found.usages.push(USAGES.decode(row));
+          found.bindings.push(CREDENTIAL_TARGETS.decode(row));
           this.#loadState(SUBJECT.targets({ path: read.credential }), states);
         }
       }

@@ -7,7 +7,7 @@
 import { close, closeSync, constants, fdatasync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { Distribution } from '../../core/measures.ts';
+import { Histogram } from '../../core/measures.ts';
 import { errnoSuffix } from '../../platform/errors.ts';
 import { StoreError } from '../errors.ts';
 import type { LastEntry } from '../store.ts';
@@ -25,7 +25,7 @@ const CHECK_INTERVAL_MS = 100;
 const closeFile = promisify(close);
 
 export class WalSync {
-  readonly syncSeconds = new Distribution();
+  readonly syncSeconds = new Histogram();
   readonly #descriptor: number;
   readonly #syncFile: SyncFile;
   readonly #keepNewest: KeepNewest | null;

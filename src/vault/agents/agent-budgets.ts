@@ -4,7 +4,7 @@
  * limited.
  */
 
-import { Tally } from '../../core/measures.ts';
+import { Counter } from '../../core/measures.ts';
 import type { PrincipalName } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
 import { ApiError } from '../../engine/errors.ts';
@@ -31,9 +31,9 @@ export type BudgetKind = (typeof BUDGET_KINDS)[number];
 class HourlyBudget {
   readonly #buckets: TokenBuckets;
   readonly #what: BudgetKind;
-  readonly #rejections: Tally<BudgetKind>;
+  readonly #rejections: Counter<BudgetKind>;
 
-  constructor(perHour: number, what: BudgetKind, rejections: Tally<BudgetKind>) {
+  constructor(perHour: number, what: BudgetKind, rejections: Counter<BudgetKind>) {
     this.#buckets = new TokenBuckets(perHour, HOUR_MS);
     this.#what = what;
     this.#rejections = rejections;
@@ -72,7 +72,7 @@ export class AgentBudgets {
   readonly sessions: HourlyBudget;
   readonly leases: HourlyBudget;
   readonly storedBytes: HourlyBudget;
-  readonly rejections = new Tally<BudgetKind>(BUDGET_KINDS);
+  readonly rejections = new Counter<BudgetKind>(BUDGET_KINDS);
 
   constructor({ sessionsPerHour, leasesPerHour, storedMibPerHour }: BudgetLimits = DEFAULT_BUDGETS) {
     this.sessions = new HourlyBudget(sessionsPerHour, 'sessions', this.rejections);

@@ -1,6 +1,6 @@
 /** What becomes of approvals, as this node commits it: for metrics, and for those who are to be told. */
 
-import { Distribution, Tally } from '../../core/measures.ts';
+import { Counter, Histogram } from '../../core/measures.ts';
 import type { StoredChange } from '../../store/store.ts';
 import type { Approval, ApprovalId } from './approval.ts';
 
@@ -19,7 +19,7 @@ const APPROVED_MS = 5000;
 const MAX_REMEMBERED = 1000;
 
 export class ApprovalEvents {
-  readonly measures = { outcomes: new Tally(APPROVAL_OUTCOMES), waitSeconds: new Distribution(WAIT_BOUNDS) };
+  readonly measures = { outcomes: new Counter(APPROVAL_OUTCOMES), waitSeconds: new Histogram(WAIT_BOUNDS) };
   readonly #now: () => number;
   readonly #approved = new Set<ApprovalId>();
   /** Must not throw, and returns immediately. */

@@ -22,7 +22,7 @@ import type { ApprovedAction } from '../policies/approval-rule.ts';
 import type { UseRequest } from '../use/target.ts';
 import { type ApprovalId, type ApprovalKey, coveredParts } from './approval.ts';
 import { type AddingWork, ApprovalAdmission } from './approval-admission.ts';
-import { type ApprovalAsk, isUndecided, type NeededApproval, type Undecided } from './approval-requests.ts';
+import { type ApprovalAttempt, type ApprovalNeeded, type ApprovalPending, isUndecided } from './approval-requests.ts';
 import { ApprovalSettlement } from './approval-settlement.ts';
 
 /** What the operators are shown, and what the approval is bound to. */
@@ -81,7 +81,7 @@ export class ApprovalHolds {
    */
   async resolve<R extends object>(
     context: Context,
-    attempt: (ask: ApprovalAsk | null) => Operation<R | Undecided>,
+    attempt: (ask: ApprovalAttempt | null) => Operation<R | ApprovalPending>,
     prepare: () => Promise<HeldRequest>,
     disconnectSignal: () => AbortSignal = () => NEVER_ABORTED,
   ): Promise<R> {
@@ -93,9 +93,9 @@ export class ApprovalHolds {
     const endsAt = performance.now() + this.#parts.holdMs;
     // The first try finds an approval that exists. Terms that change meanwhile are prepared for again.
     for (let tries = 0; tries < MAX_TRIES && reply.approval === 'needed'; tries++) {
-      const { agentId }: NeededApproval = reply;
+      const { agentId }: ApprovalNeeded = reply;
       const ask = this.#ask(reply, request, tries > 0);
-      const adding: AddingWork<R | Undecided> = {
+      const adding: AddingWork<R | ApprovalPending> = {
         sealedBytes: ask.sealedRequest?.length ?? 0,
         run: () => ledger.submit(attempt(ask)),
         hasAdded: (result) => isUndecided(result) && result.approval === 'pending' && result.id === ask.id,
@@ -111,7 +111,7 @@ export class ApprovalHolds {
     throw undecided();
   }
 
-  #ask(needed: NeededApproval, held: HeldRequest, mayAdd: boolean): ApprovalAsk {
+  #ask(needed: ApprovalNeeded, held: HeldRequest, mayAdd: boolean): ApprovalAttempt {
     const { action, path, version, bodyDigest, isUpgrade, shown } = held;
     const { keys } = this.#parts;
     const { agentId, terms, request } = needed;
@@ -131,7 +131,7 @@ export class ApprovalHolds {
 
   /** Resolves when the approval may have been answered, or has timed out; false when the hold has ended. */
   async #wait(
-    { id, answerBy }: Extract<Undecided, { approval: 'pending' }>,
+    { id, answerBy }: Extract<ApprovalPending, { approval: 'pending' }>,
     endsAt: number,
     signal: AbortSignal,
   ): Promise<boolean> {

@@ -166,7 +166,7 @@ export interface ApprovalPlace {
 export type DigestOf = (text: string) => string;
 
 function readsOf({ id, path }: ApprovalPlace) {
-  return { approval: id, credential: path, usage: true as const };
+  return { approval: id, credential: path, binding: true as const };
 }
 
 /** The approval without any effect from now on. */
@@ -233,8 +233,8 @@ function whyVoid(state: BatchState, approval: Approval, digestOf: DigestOf): Voi
   const decision = decide(control.policies, name, action, path);
   if (!decision.allowed) return 'policies';
   const credential = state.credential(path);
-  const usage = credential === null || action !== 'use' ? null : state.usage(credential);
+  const binding = credential === null || action !== 'use' ? null : state.binding(credential);
   const policies = demanding.concat(control.policies.get(decision.policyName) ?? []);
-  const now = digestOf(basisText({ policies, credentialId: credential?.id ?? null, usage, holder }));
+  const now = digestOf(basisText({ policies, credentialId: credential?.id ?? null, binding, holder }));
   return now === basis ? null : 'basis';
 }

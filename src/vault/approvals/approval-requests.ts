@@ -13,7 +13,7 @@ import type { CredentialPath } from '../../core/path.ts';
 import type { EntryDraft } from '../audit/audit-entry.ts';
 import { type ApprovalTerms, type ApprovedAction, combineRules } from '../policies/approval-rule.ts';
 import type { Policy } from '../policies/policy.ts';
-import { originOf, type Usage, type UseRequest } from '../use/target.ts';
+import { originOf, type TargetBinding, type UseRequest } from '../use/target.ts';
 import {
   type Approval,
   type ApprovalId,
@@ -28,12 +28,12 @@ import {
 } from './approval.ts';
 
 /** What a caller has prepared after it learned that an approval is needed. */
-export interface ApprovalAsk {
+export interface ApprovalAttempt {
   /** Id of the approval that is added if none exists. */
   readonly id: ApprovalId;
   readonly nonce: string;
   readonly key: ApprovalKey;
-  readonly needed: NeededApproval;
+  readonly needed: ApprovalNeeded;
   /** Null to find an approval, and add none. */
   readonly sealedRequest: Uint8Array | null;
   /** The approval that the caller waits for already. */
@@ -42,11 +42,11 @@ export interface ApprovalAsk {
   digestOf(text: string): string;
 }
 
-export function approvalReads(ask: ApprovalAsk | null): Pick<ReadSet, 'approvalKey'> {
+export function approvalReads(ask: ApprovalAttempt | null): Pick<ReadSet, 'approvalKey'> {
   return ask === null ? {} : { approvalKey: ask.key };
 }
 
-export interface NeededApproval {
+export interface ApprovalNeeded {
   readonly approval: 'needed';
   readonly agentId: AgentId;
   readonly terms: ApprovalTerms;
@@ -55,11 +55,11 @@ export interface NeededApproval {
 }
 
 /** Instead of the operation's reply. */
-export type Undecided =
-  | NeededApproval
+export type ApprovalPending =
+  | ApprovalNeeded
   | { readonly approval: 'pending'; readonly id: ApprovalId; readonly answerBy: number };
 
-export function isUndecided<R extends object>(reply: R | Undecided): reply is Undecided {
+export function isUndecided<R extends object>(reply: R | ApprovalPending): reply is ApprovalPending {
   return 'approval' in reply;
 }
 
@@ -68,14 +68,14 @@ export interface ApprovedSubject {
   readonly path: CredentialPath;
   readonly policyName: string;
   readonly credentialId: CredentialId;
-  readonly usage: Usage | null;
+  readonly binding: TargetBinding | null;
   /** Null for a retrieval. */
   readonly request: UseRequest | null;
   readonly purpose: string | null;
 }
 
 /** A request that may pass. */
-export interface Passed {
+export interface Approved {
   /** Null if it needed no approval. */
   readonly approvalId: ApprovalId | null;
   /** Who approved it; null if it needed no approval. */
@@ -83,13 +83,13 @@ export interface Passed {
   readonly changes: readonly Change[];
 }
 
-const NOT_NEEDED: Passed = { approvalId: null, reason: null, changes: [] };
+const NOT_NEEDED: Approved = { approvalId: null, reason: null, changes: [] };
 
 export function requireApproval(
   input: OperationInput,
   subject: ApprovedSubject,
-  ask: ApprovalAsk | null,
-): Passed | Outcome<Undecided> {
+  ask: ApprovalAttempt | null,
+): Approved | Outcome<ApprovalPending> {
   const { caller, state } = input;
   if (caller.kind === 'admin') return NOT_NEEDED;
   const { policies } = state.control;
@@ -101,9 +101,9 @@ export function requireApproval(
   const demanding = policies.findApprovalPolicies(name, action, path);
   const terms = combineRules(demanding);
   if (terms === null) return NOT_NEEDED;
-  const needed: NeededApproval = { approval: 'needed', agentId: actorId(caller), terms, request: subject.request };
+  const needed: ApprovalNeeded = { approval: 'needed', agentId: actorId(caller), terms, request: subject.request };
   if (ask === null || JSON.stringify(ask.needed) !== JSON.stringify(needed)) {
-    return succeeded<Undecided>(needed, null);
+    return succeeded<ApprovalPending>(needed, null);
   }
   return decideApproval(input, subject, ask, [...demanding, deciding]);
 }
@@ -111,14 +111,14 @@ export function requireApproval(
 function decideApproval(
   input: OperationInput,
   subject: ApprovedSubject,
-  ask: ApprovalAsk,
+  ask: ApprovalAttempt,
   policies: readonly Policy[],
-): Passed | Outcome<Undecided> {
+): Approved | Outcome<ApprovalPending> {
   const { caller, state, moment } = input;
   const { now } = moment;
   const holder = caller.kind === 'operator' ? caller.operator : caller.kind === 'admin' ? null : caller.agent;
-  const { credentialId, usage } = subject;
-  const basis = ask.digestOf(basisText({ policies, credentialId, usage, holder }));
+  const { credentialId, binding } = subject;
+  const basis = ask.digestOf(basisText({ policies, credentialId, binding, holder }));
   const tokenHash = tokenHashOf(input);
   const known = state.approvalsOf(ask.key).filter(({ agentId }) => agentId === actorId(caller));
   const grant = known.find((approval) => isGrant(approval, basis, tokenHash, now));
@@ -132,7 +132,7 @@ function decideApproval(
   }
   // Another request needs another id, nonce and sealed text.
   const isSpent = ask.awaited === ask.id || known.some(({ id }) => id === ask.id);
-  if (isSpent || ask.sealedRequest === null) return succeeded<Undecided>(ask.needed, null);
+  if (isSpent || ask.sealedRequest === null) return succeeded<ApprovalPending>(ask.needed, null);
   return askForApproval(input, subject, ask, { basis, tokenHash, sealedRequest: ask.sealedRequest });
 }
 
@@ -142,10 +142,10 @@ function tokenHashOf({ caller }: OperationInput): TokenHash {
 }
 
 function pending({ id, answerBy }: Approval, entry: EntryDraft | null = null, changes: readonly Change[] = []) {
-  return succeeded<Undecided>({ approval: 'pending', id, answerBy }, entry, changes);
+  return succeeded<ApprovalPending>({ approval: 'pending', id, answerBy }, entry, changes);
 }
 
-function pass(grant: Approval): Passed {
+function pass(grant: Approval): Approved {
   const { usesLeft, approvers, id } = grant;
   const names = approvers.map(({ operator }) => operator).join(', ');
   const used: Approval = { ...grant, usesLeft: usesLeft === null ? null : usesLeft - 1 };
@@ -162,9 +162,9 @@ const ASKED = 'approval.request' as const;
 function askForApproval(
   { caller, state, moment, entry }: OperationInput,
   { action, path, policyName, request, purpose }: ApprovedSubject,
-  { id, nonce, key, needed: { terms } }: ApprovalAsk,
+  { id, nonce, key, needed: { terms } }: ApprovalAttempt,
   { basis, tokenHash, sealedRequest }: Pick<Approval, 'basis' | 'tokenHash'> & { readonly sealedRequest: Uint8Array },
-): Outcome<Undecided> {
+): Outcome<ApprovalPending> {
   const { now } = moment;
   const agentName = actorName(caller);
   const agent = caller.kind === 'agent' || caller.kind === 'lease' ? caller.agent : null;

@@ -17,7 +17,7 @@ import type { Agent } from '../agents/agent.ts';
 import { canSignIn, hasRole, type Operator } from '../operators/operator.ts';
 import { type ApprovalTerms, type ApprovedAction, describeLimit } from '../policies/approval-rule.ts';
 import { Policy } from '../policies/policy.ts';
-import { originOf, type Usage, type UseRequest } from '../use/target.ts';
+import { originOf, type TargetBinding, type UseRequest } from '../use/target.ts';
 
 export type ApprovalId = Brand<string, 'ApprovalId'>;
 /** Base64 of a MAC over what a grant covers; equal for requests that one grant covers. */
@@ -138,15 +138,15 @@ export interface ApprovalBasis {
   readonly policies: readonly Policy[];
   /** Another credential at the path, after a deletion, is another one. */
   readonly credentialId: CredentialId | null;
-  readonly usage: Usage | null;
+  readonly binding: TargetBinding | null;
   readonly holder: KeyHolder | null;
 }
 
 /** The text on which an approval relies. A change of any part voids it. */
-export function basisText({ policies, credentialId, usage, holder }: ApprovalBasis): string {
+export function basisText({ policies, credentialId, binding, holder }: ApprovalBasis): string {
   const byName = [...new Map(policies.map((policy) => [policy.name, policy])).values()];
   const rules = byName.sort((a, b) => (a.name < b.name ? -1 : 1)).map((policy) => Policy.toReply(policy));
-  const targets = usage === null ? null : [usage.service, usage.targets, usage.placement];
+  const targets = binding === null ? null : [binding.service, binding.targets, binding.placement];
   const { publicKey = null, formerPublicKey = null, sessionsEndedAt = null } = holder ?? {};
   return JSON.stringify([rules, credentialId, targets, publicKey, formerPublicKey, sessionsEndedAt]);
 }

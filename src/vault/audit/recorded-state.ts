@@ -11,7 +11,7 @@ import type { Credential } from '../credentials/credential.ts';
 import type { Operator } from '../operators/operator.ts';
 import type { Policy } from '../policies/policy.ts';
 import type { Session } from '../sessions/session.ts';
-import type { Usage } from '../use/target.ts';
+import type { TargetBinding } from '../use/target.ts';
 
 export const REMOVED = 'removed';
 
@@ -30,7 +30,7 @@ export const SUBJECT = {
   operator: ({ name }: Pick<Operator, 'name'>): string => name.toLowerCase(),
   policy: ({ name }: Pick<Policy, 'name'>): string => `policy:${name}`,
   credential: ({ path }: Pick<Credential, 'path'>): string => `credential:${path}`,
-  targets: ({ path }: Pick<Usage, 'path'>): string => `targets:${path}`,
+  targets: ({ path }: Pick<TargetBinding, 'path'>): string => `targets:${path}`,
   approval: ({ id }: Pick<Approval, 'id'>): string => `approval:${id}`,
   session: ({ issuedAt, tokenHash }: Pick<Session, 'issuedAt' | 'tokenHash'>): string =>
     `session:${issuedAt}:${tokenHash}`,

@@ -13,7 +13,7 @@ export const BUSINESS_SERVICES = [
       ['sk_live_', 'sk_test_', 'rk_live_', 'rk_test_'],
       [sharedForm('k_', /(?<![\w-])[rs]k_(?:live|test|prod)_[A-Za-z0-9]{10,}/g)],
     ),
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'POST /v1/ephemeral_keys',
       'POST /v1/account_sessions',
       'POST /v1/customer_sessions',
@@ -38,7 +38,7 @@ export const BUSINESS_SERVICES = [
       ],
     ),
     // A method of the Web API accepts GET and POST.
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'ANY /api/oauth.access',
       'ANY /api/oauth.v2.access',
       'ANY /api/oauth.v2.exchange',
@@ -72,7 +72,7 @@ export const BUSINESS_SERVICES = [
     targets: [{ origin: 'https://api.notion.com', paths: ['/v1/*'] }],
     variables: [keyVariable('NOTION_TOKEN', 'example')],
     key: keyShape(['ntn_'], [ownForm('ntn_', /(?<![\w-])ntn_[A-Za-z0-9]{40,}/g)]),
-    mints: mintingEndpoints('POST /v1/oauth/token'),
+    secretEndpoints: mintingEndpoints('POST /v1/oauth/token'),
     notes: ['The client sends the header `Notion-Version`. The SDK has the option `baseUrl`, without `/v1`.'],
   }),
   defineService({
@@ -82,7 +82,7 @@ export const BUSINESS_SERVICES = [
     needsHost: true,
     placement: { kind: 'basic' },
     key: keyShape(['ATATT3'], [ownForm('ATATT3', /(?<![\w-])ATATT3[\w=-]{100,}/g)]),
-    mints: mintingEndpoints('POST /rest/auth/*/session'),
+    secretEndpoints: mintingEndpoints('POST /rest/auth/*/session'),
     notes: ['The value is `EMAIL:API_TOKEN`.'],
   }),
   defineService({
@@ -93,7 +93,7 @@ export const BUSINESS_SERVICES = [
     variables: [keyVariable('DISCORD_TOKEN')],
     key: keyShape([], [sharedForm('.', /(?<![\w.-])[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,38}(?![\w-])/g)]),
     // A webhook contains its token, and the path may name a version of the API.
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       ...['/api', '/api/*'].flatMap((api) => [
         `GET,POST ${api}/channels/*/webhooks`,
         `GET ${api}/guilds/*/webhooks`,
@@ -115,7 +115,7 @@ export const BUSINESS_SERVICES = [
     placement: { kind: 'basic' },
     variables: [keyVariable('TWILIO_AUTH_TOKEN')],
     key: keyShape(['AC', 'SK'], [ownForm('SK', /(?<![\w-])SK[0-9a-fA-F]{32}(?!\w)/g)]),
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'GET,POST /2010-04-01/Accounts',
       'GET,POST /2010-04-01/Accounts/*',
       'POST /2010-04-01/Accounts/*/Keys',
@@ -140,7 +140,7 @@ export const BUSINESS_SERVICES = [
     ],
     variables: [keyVariable('SENDGRID_API_KEY', 'example')],
     key: keyShape(['SG.'], [ownForm('SG.', /(?<![\w-])SG\.[\w=-]{16,32}\.[\w=-]{32,}/g)], /^SG\./),
-    mints: mintingEndpoints('POST /v3/api_keys'),
+    secretEndpoints: mintingEndpoints('POST /v3/api_keys'),
     notes: ['The Node SDK prints a warning for a key that does not begin with `SG.`.'],
   }),
 ];

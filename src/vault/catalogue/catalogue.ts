@@ -71,7 +71,7 @@ export interface UsageFields {
   readonly placement?: PlacementFields | undefined;
 }
 
-export interface CompleteUsage {
+export interface CompleteBinding {
   readonly service: string | null;
   readonly targets: readonly Target[];
   readonly placement: Placement;
@@ -82,7 +82,7 @@ export interface CompleteUsage {
  * given target has the service's fields except for those that it contains.
  * @throws INVALID_REQUEST
  */
-export function completeUsage({ service: name, targets, placement }: UsageFields): CompleteUsage {
+export function completeUsage({ service: name, targets, placement }: UsageFields): CompleteBinding {
   if (name === undefined) {
     if (targets === undefined) throw invalidRequest('targets', 'is required without service');
     if (placement === undefined) throw invalidRequest('placement', 'is required without service');

@@ -13,7 +13,7 @@ export const CLOUD_SERVICES = [
     title: 'Google APIs',
     targets: [{ origin: 'https://www.googleapis.com' }, { origin: 'https://*.googleapis.com' }],
     key: keyShape(['ya29.'], [ownForm('ya29.', /(?<![\w-])ya29\.[\w-]{20,}/g)]),
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'POST /token',
       'POST /v1/token',
       'POST /v1/oauthtoken',
@@ -35,7 +35,7 @@ export const CLOUD_SERVICES = [
     targets: [{ origin: 'https://api.cloudflare.com', paths: ['/client/v4/*'] }],
     variables: [baseUrl('CLOUDFLARE_BASE_URL', '/client/v4'), keyVariable('CLOUDFLARE_API_TOKEN')],
     key: keyShape([], []),
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'POST /client/v4/user/tokens',
       'PUT /client/v4/user/tokens/*/value',
       'POST /client/v4/accounts/*/tokens',
@@ -63,7 +63,7 @@ export const CLOUD_SERVICES = [
     targets: [{ origin: 'https://api.vercel.com' }],
     key: keyShape([], []),
     // The first segment is the version of the endpoint.
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'POST /*/user/tokens',
       'POST /api-keys',
       'POST /*/api-keys',
@@ -97,7 +97,7 @@ export const CLOUD_SERVICES = [
       keyVariable('SUPABASE_SECRET_KEY', 'example'),
     ],
     key: keyShape(['sb_secret_', 'sb_publishable_'], [ownForm('sb_secret_', /(?<![\w-])sb_secret_[\w-]{20,}/g)]),
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'POST /auth/v1/token',
       'POST /auth/v1/signup',
       'GET,POST /auth/v1/verify',
@@ -119,7 +119,7 @@ export const CLOUD_SERVICES = [
     ],
     variables: [baseUrl('SENTRY_URL'), keyVariable('SENTRY_AUTH_TOKEN')],
     key: keyShape(['sntryu_', 'sntrys_'], [ownForm('sntry', /(?<![\w-])sntry(?:u_[a-f0-9]{64}|s_eyJ[\w+/=-]{80,})/g)]),
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'POST /api/0/organizations/*/org-auth-tokens/',
       'POST /api/0/sentry-apps/*/api-tokens/',
       'POST /api/0/projects/*/*/keys/',
@@ -133,7 +133,7 @@ export const CLOUD_SERVICES = [
     placement: { kind: 'header', name: 'DD-API-KEY' },
     variables: [keyVariable('DD_API_KEY')],
     key: keyShape([], []),
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'GET,POST /api/v1/api_key',
       'GET,PUT /api/v1/api_key/*',
       'GET,POST /api/v1/application_key',

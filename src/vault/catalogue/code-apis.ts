@@ -19,7 +19,7 @@ export const CODE_SERVICES = [
       ['ghp_', 'gho_', 'ghu_', 'ghs_', 'github_pat_'],
       [ownForm('github_pat_', /(?<![\w-])github_pat_\w{22,}/g), ownForm('gh', /(?<![\w-])gh[oprsu]_[A-Za-z0-9]{36,}/g)],
     ),
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'POST /app/installations/*/access_tokens',
       'POST /app-manifests/*/conversions',
       'POST,PATCH /applications/*/token',
@@ -48,7 +48,7 @@ export const CODE_SERVICES = [
       ['glpat-'],
       [ownForm('gl', /(?<![\w-])gl(?:pat|dt|rt|ptt|cbt|ft|ffct|soat|agent|imt|oas)-[\w.-]{20,}/g)],
     ),
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'POST /api/v4/personal_access_tokens/*/rotate',
       'POST /api/v4/user/personal_access_tokens',
       'POST /api/v4/users/*/personal_access_tokens',
@@ -85,7 +85,7 @@ export const CODE_SERVICES = [
     targets: [{ origin: 'https://registry.npmjs.org' }],
     variables: [{ name: 'npm_config_registry', holds: 'base-url', suffix: '/', readBy: 'sdk' }],
     key: keyShape(['npm_'], [ownForm('npm_', /(?<![\w-])npm_[A-Za-z0-9]{36,}/g)]),
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'POST /-/npm/v1/tokens',
       'POST /-/v1/login',
       'PUT /-/user/org.couchdb.user:*',

@@ -62,14 +62,14 @@ export interface ServiceDefinition {
   readonly placement: PlacementFields;
   readonly variables: readonly SdkVariable[];
   readonly key: KeyShape;
-  readonly mints: readonly MintingEndpoint[];
+  readonly secretEndpoints: readonly MintingEndpoint[];
   /** Limits that the user should know, in whole sentences. */
   readonly notes: readonly string[];
   /** Why the service cannot be used yet; null if it can. */
   readonly unsupported: string | null;
 }
 
-type Optional = 'needsHost' | 'placement' | 'variables' | 'mints' | 'notes' | 'unsupported';
+type Optional = 'needsHost' | 'placement' | 'variables' | 'secretEndpoints' | 'notes' | 'unsupported';
 
 /** A definition with the defaults: a bearer token, fixed hosts, no variables, no minting endpoints. */
 export function defineService(
@@ -79,7 +79,7 @@ export function defineService(
     needsHost: false,
     placement: { kind: 'bearer' },
     variables: [],
-    mints: [],
+    secretEndpoints: [],
     notes: [],
     unsupported: null,
     ...fields,

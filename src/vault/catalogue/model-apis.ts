@@ -23,7 +23,7 @@ export const MODEL_SERVICES = [
         sharedForm('sk-', /(?<![\w-])sk-[A-Za-z0-9]{32,}/g),
       ],
     ),
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'POST /v1/organization/admin_api_keys',
       'POST /v1/organization/projects/*/service_accounts',
       'POST /v1/organization/projects/*/service_accounts/*/api_keys',
@@ -41,7 +41,7 @@ export const MODEL_SERVICES = [
     placement: { kind: 'header', name: 'x-api-key' },
     variables: [baseUrl('ANTHROPIC_BASE_URL'), keyVariable('ANTHROPIC_API_KEY')],
     key: keyShape(['sk-ant-'], [ownForm('sk-ant-', /(?<![\w-])sk-ant-[\w-]{24,}/g)]),
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'POST /v1/oauth/token',
       'POST /v1/tunnels/*/rotate_token',
       'POST /v1/tunnels/*/reveal_token',
@@ -54,7 +54,7 @@ export const MODEL_SERVICES = [
     targets: [{ origin: 'https://openrouter.ai', paths: ['/api/v1/*'] }],
     variables: [baseUrl('OPENROUTER_BASE_URL', '/api/v1'), keyVariable('OPENROUTER_API_KEY')],
     key: keyShape(['sk-or-'], [ownForm('sk-or-', /(?<![\w-])sk-or-v1-[0-9a-f]{40,}/g)]),
-    mints: mintingEndpoints('POST /api/v1/keys', 'POST /api/v1/auth/keys', 'POST /api/v1/auth/keys/code'),
+    secretEndpoints: mintingEndpoints('POST /api/v1/keys', 'POST /api/v1/auth/keys', 'POST /api/v1/auth/keys/code'),
   }),
   defineService({
     name: 'gemini',
@@ -64,7 +64,7 @@ export const MODEL_SERVICES = [
     // The SDK prefers GOOGLE_API_KEY, so a real key in it would be used instead of the placeholder.
     variables: [baseUrl('GOOGLE_GEMINI_BASE_URL'), keyVariable('GEMINI_API_KEY'), keyVariable('GOOGLE_API_KEY')],
     key: keyShape(['AIza'], [sharedForm('AIza', /(?<![\w-])AIza[\w-]{35}(?![\w-])/g)]),
-    mints: mintingEndpoints('POST /*/auth_tokens'),
+    secretEndpoints: mintingEndpoints('POST /*/auth_tokens'),
   }),
   defineService({
     name: 'hugging-face',
@@ -77,7 +77,7 @@ export const MODEL_SERVICES = [
       fixedVariable('HF_HUB_DISABLE_XET', '1'),
     ],
     key: keyShape(['hf_'], [ownForm('_', /(?<![\w-])(?:hf|api_org)_(?<secret>[A-Za-z0-9]{30,})/g)]),
-    mints: mintingEndpoints(
+    secretEndpoints: mintingEndpoints(
       'POST /oauth/token',
       'POST /oauth/device',
       // A repository has one or two segments.
@@ -94,7 +94,7 @@ export const MODEL_SERVICES = [
     targets: [{ origin: 'https://api.replicate.com', paths: ['/v1/*'] }],
     variables: [baseUrl('REPLICATE_BASE_URL'), keyVariable('REPLICATE_API_TOKEN')],
     key: keyShape(['r8_'], [ownForm('r8_', /(?<![\w-])r8_[A-Za-z0-9]{32,}/g)]),
-    mints: mintingEndpoints('GET /v1/webhooks/default/secret'),
+    secretEndpoints: mintingEndpoints('GET /v1/webhooks/default/secret'),
     notes: ['Only the Python SDK reads `REPLICATE_BASE_URL`; the JavaScript SDK has the option `baseUrl`.'],
   }),
 ];

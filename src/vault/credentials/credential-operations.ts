@@ -28,7 +28,7 @@ export function store(context: Context, request: NewValue): Operation<Credential
     context,
     permission: 'credential.store' as const,
     resource: path,
-    reads: { credential: path, usage: true as const },
+    reads: { credential: path, binding: true as const },
   };
   return operation(description, (input) => {
     const { caller, state, moment, entry } = input;
@@ -38,7 +38,7 @@ export function store(context: Context, request: NewValue): Operation<Credential
     if (state.isAltered(path)) return credentialAltered(input, policyName);
     const before = state.credential(path);
     if (before !== null && request.onlyIfNew) return denied(input, { code: 'path_taken' }, { policyName });
-    if (before !== null && state.usage(before) !== null && isTooLargeToUse(value))
+    if (before !== null && state.binding(before) !== null && isTooLargeToUse(value))
       return denied(input, { code: 'value_too_large' }, { policyName });
     const credential: Credential = {
       id: before?.id ?? (moment.newId() as CredentialId),

@@ -14,7 +14,12 @@ import {
   type PendingDecryption,
 } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { type ApprovalAsk, approvalReads, requireApproval, type Undecided } from '../approvals/approval-requests.ts';
+import {
+  type ApprovalAttempt,
+  type ApprovalPending,
+  approvalReads,
+  requireApproval,
+} from '../approvals/approval-requests.ts';
 import type { TtlSeconds } from '../policies/policy.ts';
 import { newLease } from '../use/use-lease-operations.ts';
 import { credentialAltered, credentialNotFound, retrievalAccess } from './access.ts';
@@ -83,15 +88,15 @@ export function nameVersion({ version }: RetrieveRequest): string | null {
   return version == null ? null : `version ${version}`;
 }
 
-/** Replies `Undecided` where a policy demands an approval that the request does not have. */
+/** Replies `ApprovalPending` where a policy demands an approval that the request does not have. */
 export function retrieve(
   context: Context,
   request: RetrieveRequest,
-  ask: ApprovalAsk | null = null,
-): Operation<RetrievalResult | Undecided> {
+  ask: ApprovalAttempt | null = null,
+): Operation<RetrievalResult | ApprovalPending> {
   const { path } = request;
   const keys = { credential: path, version: request.version ?? ('newest' as const), ...approvalReads(ask) };
-  return operation<RetrievalResult | Undecided>(
+  return operation<RetrievalResult | ApprovalPending>(
     { context, permission: 'credential.retrieve', resource: path, reads: keys },
     (input) => {
       const { caller, state, entry } = input;
@@ -106,7 +111,7 @@ export function retrieve(
         path,
         policyName,
         credentialId: credential.id,
-        usage: null,
+        binding: null,
         request: null,
         purpose: nameVersion(request),
       };

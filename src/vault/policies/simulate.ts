@@ -36,7 +36,7 @@ export interface SimulatedQuestion {
  */
 export function simulate(context: Context, question: SimulatedQuestion): Operation<Simulated> {
   const { agent, path, action, request } = question;
-  const reads = request === null ? {} : { credential: path, usage: true as const };
+  const reads = request === null ? {} : { credential: path, binding: true as const };
   return operation({ context, permission: 'policy.simulate', resource: path, reads }, ({ caller, state, entry }) => {
     if (caller.kind === 'agent' && caller.agent.name !== agent) {
       return denied({ entry }, { code: 'simulates_other' });
@@ -73,9 +73,9 @@ const DENIED: Omit<Simulated, 'reason'> = { allowed: false, policyName: null, le
 /** Why the targets do not allow the request; null if they do. Only callers who may list learn of other hosts. */
 function lackOfTargets(state: BatchState, caller: Caller, path: CredentialPath, request: UseRequest): string | null {
   const credential = state.credential(path);
-  const usage = credential === null ? null : state.usage(credential);
-  if (usage === null) return toldOf({ code: 'targets_not_found' });
-  const byTargets = decideTarget(usage, request);
+  const binding = credential === null ? null : state.binding(credential);
+  if (binding === null) return toldOf({ code: 'targets_not_found' });
+  const byTargets = decideTarget(binding, request);
   if (byTargets.allowed) return null;
   const mayRead = access(state, caller, 'list', path).allowed;
   return toldOf(mayRead ? byTargets.denial : withoutNearest(byTargets.denial));

@@ -3,7 +3,7 @@
  * only a failed attempt is charged. SOURCE: docs/decisions.md, "Agents and sessions".
  */
 
-import { Tally } from '../../core/measures.ts';
+import { Counter } from '../../core/measures.ts';
 import type { PrincipalName } from '../../core/names.ts';
 import { ApiError, type ApiErrorCode } from '../../engine/errors.ts';
 import type { Clock } from '../../ledger/clock.ts';
@@ -19,7 +19,7 @@ export class LoginThrottle {
   readonly #byAgent = new TokenBuckets(60, 60_000);
   readonly #byAddress = new TokenBuckets(300, 30_000);
   /** Attempts with a challenge of this service. `error`: neither the signature nor a limit decided. */
-  readonly attempts = new Tally<LoginResult>(['ok', 'failed', 'throttled', 'error']);
+  readonly attempts = new Counter<LoginResult>(['ok', 'failed', 'throttled', 'error']);
   #settled = Promise.withResolvers<void>();
 
   /**

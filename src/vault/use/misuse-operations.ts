@@ -47,7 +47,7 @@ export interface Misuse {
 export function recordMisuse({ lease, agentName, caller, place, context }: Misuse): Operation<null> {
   const { requestId, remoteAddr } = context;
   return {
-    reads: place.kind === 'route' ? {} : { credential: place.path, usage: true },
+    reads: place.kind === 'route' ? {} : { credential: place.path, binding: true },
     requester: caller ?? { kind: 'unauthenticated', remoteAddr },
     decide: (known) =>
       succeeded(
@@ -69,8 +69,8 @@ export function recordMisuse({ lease, agentName, caller, place, context }: Misus
 /** A path that contains a token is left out, because an entry never has one. */
 function requestFields(known: BatchState, { path, request }: ForwardedRequest) {
   const credential = known.credential(path);
-  const usage = credential === null ? null : known.usage(credential);
-  const fields = useFieldsOf(request, resolveRequest(usage?.targets ?? [], request));
+  const binding = credential === null ? null : known.binding(credential);
+  const fields = useFieldsOf(request, resolveRequest(binding?.targets ?? [], request));
   return { ...fields, target_path: hasToken(fields.target_path ?? '') ? null : fields.target_path };
 }
 

@@ -38,7 +38,7 @@ export function checkUse({
     reads: {
       lease: leaseId,
       credential: path,
-      usage: true,
+      binding: true,
       ...(approvalId === null ? {} : { approval: approvalId }),
       ...callerReads(authentication),
     },
@@ -52,9 +52,9 @@ export function checkUse({
       const caller = identify(known, authentication, now);
       if ('code' in caller) return succeeded(caller.code === 'session_expired' ? 'expired' : 'revoked', null);
       const credential = known.credential(path);
-      const usage = credential === null ? null : known.usage(credential);
+      const binding = credential === null ? null : known.binding(credential);
       const isAllowed =
-        access(known, caller, 'use', path).allowed && usage !== null && decideTarget(usage, request).allowed;
+        access(known, caller, 'use', path).allowed && binding !== null && decideTarget(binding, request).allowed;
       return succeeded(isAllowed ? null : 'revoked', null);
     },
   };

@@ -17,7 +17,12 @@ import {
 } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { ApprovalId } from '../approvals/approval.ts';
-import { type ApprovalAsk, approvalReads, requireApproval, type Undecided } from '../approvals/approval-requests.ts';
+import {
+  type ApprovalAttempt,
+  type ApprovalPending,
+  approvalReads,
+  requireApproval,
+} from '../approvals/approval-requests.ts';
 import { access } from '../credentials/access.ts';
 import type { Secret } from '../credentials/credential.ts';
 import { decryptVersion, findVersion } from '../credentials/retrieve.ts';
@@ -56,26 +61,26 @@ export interface StartedUse {
 }
 
 /**
- * Decides one use. A session gets a lease for it; a lease's token uses that lease. Replies `Undecided` where a policy
- * demands an approval that the request does not have.
+ * Decides one use. A session gets a lease for it; a lease's token uses that lease. Replies `ApprovalPending` where a
+ * policy demands an approval that the request does not have.
  */
 export function startUse(
   context: Context,
   order: UseOrder,
-  ask: ApprovalAsk | null = null,
-): Operation<StartedUse | Undecided> {
+  ask: ApprovalAttempt | null = null,
+): Operation<StartedUse | ApprovalPending> {
   const { path } = order;
-  return operation<StartedUse | Undecided>(
+  return operation<StartedUse | ApprovalPending>(
     {
       context,
       permission: 'credential.use',
       resource: path,
-      reads: { credential: path, version: 'newest', usage: true, ...approvalReads(ask) },
+      reads: { credential: path, version: 'newest', binding: true, ...approvalReads(ask) },
     },
     (plain) => {
       const stored = plain.state.credential(path);
-      const usage = stored === null ? null : plain.state.usage(stored);
-      const resolved = resolveRequest(usage?.targets ?? [], order.request);
+      const binding = stored === null ? null : plain.state.binding(stored);
+      const resolved = resolveRequest(binding?.targets ?? [], order.request);
       const use = useFieldsOf(order.request, resolved);
       const input: OperationInput = { ...plain, entry: (result, details) => plain.entry(result, { ...details, use }) };
       const { caller, state, moment, entry } = input;
@@ -85,15 +90,23 @@ export function startUse(
       const found = findVersion(input, path, null, policyName);
       if ('response' in found) return found;
       const { credential, version } = found;
-      if (usage === null) return denied(input, { code: 'no_targets' }, { policyName });
+      if (binding === null) return denied(input, { code: 'no_targets' }, { policyName });
       if ('code' in resolved) return denied(input, resolved, { policyName });
       const { request, selector } = resolved;
-      const byTargets = decideTarget(usage, request);
+      const byTargets = decideTarget(binding, request);
       if (!byTargets.allowed) return deniedByTargets(input, policyName, path, byTargets.denial);
       const own = caller.kind === 'lease' ? caller.lease : null;
       if (own !== null && own.path !== path) return denied(input, { code: 'other_credential' }, { leaseId: own.id });
       const { purpose } = order;
-      const asked = { action: 'use' as const, path, policyName, credentialId: credential.id, usage, request, purpose };
+      const asked = {
+        action: 'use' as const,
+        path,
+        policyName,
+        credentialId: credential.id,
+        binding,
+        request,
+        purpose,
+      };
       const approval = requireApproval(input, asked, ask);
       if ('response' in approval) return approval;
       const ttlSeconds = Math.min(decision.ttlSeconds, order.ttlSeconds ?? decision.ttlSeconds);
@@ -101,7 +114,7 @@ export function startUse(
       const { id: leaseId, expiresAt } = lease;
       const { entryId } = moment;
       const agentName = actorName(caller);
-      const { placement } = usage;
+      const { placement } = binding;
       const { target } = byTargets;
       const placed = { request, selector, target, placement };
       const { approvalId } = approval;

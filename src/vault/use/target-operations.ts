@@ -17,37 +17,37 @@ import {
   succeeded,
 } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import type { CompleteUsage } from '../catalogue/catalogue.ts';
+import type { CompleteBinding } from '../catalogue/catalogue.ts';
 import { access, credentialAltered, credentialNotFound } from '../credentials/access.ts';
 import { isTooLargeToUse } from '../credentials/credential.ts';
-import type { Usage } from './target.ts';
+import type { TargetBinding } from './target.ts';
 
-export interface UsageDraft extends CompleteUsage {
+export interface TargetBindingDraft extends CompleteBinding {
   readonly path: CredentialPath;
 }
 
-const usageAt =
+const bindingAt =
   (path: CredentialPath) =>
-  (known: BatchState): Usage | null => {
+  (known: BatchState): TargetBinding | null => {
     const credential = known.credential(path);
-    return credential === null ? null : known.usage(credential);
+    return credential === null ? null : known.binding(credential);
   };
 
-const endUseLeases = ({ moment }: OperationInput, credentialId: Usage['credentialId']) => ({
+const endUseLeases = ({ moment }: OperationInput, credentialId: TargetBinding['credentialId']) => ({
   kind: 'revokeMatching' as const,
   revocation: { agentId: null, credentialId, kind: 'use' as const, revokedAt: moment.now, seq: moment.seq },
 });
 
 /** Needs `store` on the path, as a new value does. */
-export function putTargets(context: Context, draft: UsageDraft): Operation<Usage> {
+export function putTargets(context: Context, draft: TargetBindingDraft): Operation<TargetBinding> {
   const { path } = draft;
   return operation(
     {
       context,
       permission: 'target.put',
       resource: path,
-      reads: { credential: path, usage: true, version: 'newest' },
-      target: usageAt(path),
+      reads: { credential: path, binding: true, version: 'newest' },
+      target: bindingAt(path),
     },
     (input) => {
       const { caller, state, moment, entry } = input;
@@ -62,9 +62,9 @@ export function putTargets(context: Context, draft: UsageDraft): Operation<Usage
       const newest = state.loaded.version(credential.id, credential.version);
       if (newest !== null && isTooLargeToUse(newest.content))
         return denied(input, { code: 'value_too_large' }, { policyName });
-      const usage: Usage = { ...draft, credentialId: credential.id, updatedAt: moment.now };
-      return succeeded(usage, entry('allowed', { policyName }), [
-        putRow('targets', usage),
+      const binding: TargetBinding = { ...draft, credentialId: credential.id, updatedAt: moment.now };
+      return succeeded(binding, entry('allowed', { policyName }), [
+        putRow('targets', binding),
         endUseLeases(input, credential.id),
       ]);
     },
@@ -72,7 +72,7 @@ export function putTargets(context: Context, draft: UsageDraft): Operation<Usage
 }
 
 /** Where a value may go beyond public hosts is an operator's decision, within the networks of the server's flag. */
-function draftViolation({ caller, state }: OperationInput, { targets, path }: UsageDraft): Denial | null {
+function draftViolation({ caller, state }: OperationInput, { targets, path }: TargetBindingDraft): Denial | null {
   const isPerson = caller.kind === 'admin' || caller.kind === 'operator';
   const field = isPerson ? null : operatorField(targets);
   if (field !== null) return { code: 'operator_field', field, path };
@@ -81,20 +81,20 @@ function draftViolation({ caller, state }: OperationInput, { targets, path }: Us
 }
 
 /** Needs `list`. Recorded only if it is denied. */
-export function readTargets(context: Context, path: CredentialPath): Operation<Usage> {
+export function readTargets(context: Context, path: CredentialPath): Operation<TargetBinding> {
   return operation(
     {
       context,
       permission: 'target.read',
       resource: path,
-      reads: { credential: path, usage: true },
-      target: usageAt(path),
+      reads: { credential: path, binding: true },
+      target: bindingAt(path),
     },
     (input) => {
       const granted = access(input.state, input.caller, 'list', path);
       if (!granted.allowed) return denied(input, granted.denial);
-      const usage = usageAt(path)(input.state);
-      return usage === null ? rejected({ code: 'targets_not_found' }, null) : succeeded(usage, null);
+      const binding = bindingAt(path)(input.state);
+      return binding === null ? rejected({ code: 'targets_not_found' }, null) : succeeded(binding, null);
     },
   );
 }
@@ -106,19 +106,19 @@ export function deleteTargets(context: Context, path: CredentialPath): Operation
       context,
       permission: 'target.delete',
       resource: path,
-      reads: { credential: path, usage: true },
-      target: usageAt(path),
+      reads: { credential: path, binding: true },
+      target: bindingAt(path),
     },
     (input) => {
       const { caller, state, entry } = input;
       const granted = access(state, caller, 'store', path);
       if (!granted.allowed) return denied(input, granted.denial);
       const { policyName } = granted;
-      const usage = usageAt(path)(state);
-      if (usage === null) return denied(input, { code: 'targets_not_found' }, { policyName });
+      const binding = bindingAt(path)(state);
+      if (binding === null) return denied(input, { code: 'targets_not_found' }, { policyName });
       return succeeded(null, entry('allowed', { policyName }), [
         removeRow('targets', { path }),
-        endUseLeases(input, usage.credentialId),
+        endUseLeases(input, binding.credentialId),
       ]);
     },
   );

@@ -36,7 +36,7 @@ export type Placement =
   | { readonly kind: 'query'; readonly name: string };
 
 /** What a credential may be used for. */
-export interface Usage {
+export interface TargetBinding {
   readonly credentialId: CredentialId;
   readonly path: CredentialPath;
   readonly service: string | null;

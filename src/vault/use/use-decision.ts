@@ -6,7 +6,7 @@
 
 import type { DenialOf } from '../../core/denials.ts';
 import { findService } from '../catalogue/catalogue.ts';
-import { mintsSecret } from '../catalogue/minting.ts';
+import { returnsSecret } from '../catalogue/secret-endpoints.ts';
 import type { Secret } from '../credentials/credential.ts';
 import {
   findTarget,
@@ -14,7 +14,7 @@ import {
   originOf,
   type Placement,
   type Target,
-  type Usage,
+  type TargetBinding,
   type UseRequest,
 } from './target.ts';
 
@@ -26,7 +26,7 @@ type TargetDecision =
   | { readonly allowed: false; readonly denial: TargetDenial };
 
 export function decideTarget(
-  { targets, service }: Pick<Usage, 'targets' | 'service'>,
+  { targets, service }: Pick<TargetBinding, 'targets' | 'service'>,
   request: UseRequest,
 ): TargetDecision {
   const target = findTarget(targets, request);
@@ -38,7 +38,7 @@ export function decideTarget(
   const definition = service === null ? null : findService(service);
   if (definition === null) return { allowed: true, target };
   const isOwnHost = definition.targets.some(({ origin }) => origin === originOf(target));
-  if (!mintsSecret(definition, request, isOwnHost)) return { allowed: true, target };
+  if (!returnsSecret(definition, request, isOwnHost)) return { allowed: true, target };
   return { allowed: false, denial: { code: 'returns_secret', service: definition.name } };
 }
 

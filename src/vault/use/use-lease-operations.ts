@@ -46,7 +46,7 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
       context,
       permission: 'lease.use',
       resource: path,
-      reads: { credential: path, usage: true },
+      reads: { credential: path, binding: true },
     },
     (input) => {
       const { caller, state, entry } = input;
@@ -59,9 +59,9 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
       const { policyName } = decision;
       const credential = state.credential(path);
       if (credential === null) return credentialNotFound(input, policyName);
-      const usage = state.usage(credential);
-      if (usage === null) return denied(input, { code: 'no_targets' }, { policyName });
-      const { service } = usage;
+      const binding = state.binding(credential);
+      if (binding === null) return denied(input, { code: 'no_targets' }, { policyName });
+      const { service } = binding;
       const tokenHash = request.tokenHashOf({ agentId: actorId(caller), path, service });
       const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
       const lease = newLease(input, 'use', credential, credential.version, policyName, ttlSeconds, tokenHash);

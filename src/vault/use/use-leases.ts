@@ -8,7 +8,7 @@ import type { Context } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { hashToken, newUseToken, newUseTokenNonce } from '../../crypto/tokens.ts';
 import { ApiError } from '../../engine/errors.ts';
-import { readUsage } from '../../store/vault-metadata.ts';
+import { readTargetBinding } from '../../store/vault-metadata.ts';
 import { withBudget } from '../agents/agent-budgets.ts';
 import { findService } from '../catalogue/catalogue.ts';
 import type { ServiceDefinition } from '../catalogue/definition.ts';
@@ -105,6 +105,6 @@ const unknownToken = (): ApiError => new ApiError('UNAUTHENTICATED', 'The token 
 
 /** Where the credential is placed in a request, which is where a caller may put its token; null without targets. */
 export async function findPlacement({ store }: Vault, path: CredentialPath): Promise<Placement | null> {
-  const usage = await store.run(readUsage(path), 'urgent');
-  return usage?.placement ?? null;
+  const binding = await store.run(readTargetBinding(path), 'urgent');
+  return binding?.placement ?? null;
 }

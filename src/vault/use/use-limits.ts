@@ -5,7 +5,7 @@
  */
 
 import { type DenialOf, toApiError } from '../../core/denials.ts';
-import { Tally } from '../../core/measures.ts';
+import { Counter } from '../../core/measures.ts';
 import type { AgentName, PolicyName } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
@@ -54,7 +54,7 @@ export class UseLimits {
   readonly #running = new Map<string, number>();
   readonly #rejections = new Map<string, Rejections>();
   readonly #timers = new Set<NodeJS.Timeout>();
-  readonly rejectedUses = new Tally<LimitKind>(LIMIT_KINDS);
+  readonly rejectedUses = new Counter<LimitKind>(LIMIT_KINDS);
 
   constructor(ledger: Ledger, now: () => number, intervalMs = MINUTE_MS) {
     this.#ledger = ledger;

@@ -6,8 +6,8 @@
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { BrokerClient } from '../../broker/broker-client.ts';
-import type { BrokerHead, HeaderPairs, Order, UseResult } from '../../broker/protocol.ts';
-import { Tally } from '../../core/measures.ts';
+import type { BrokerHead, HeaderPairs, UpstreamRequestSpec, UseResult } from '../../broker/protocol.ts';
+import { Counter } from '../../core/measures.ts';
 import type { ActorName, EntryId } from '../../core/names.ts';
 import type { Context, Operation } from '../../core/operation.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -71,7 +71,7 @@ export class Uses {
   readonly #networks: NetworkLimits;
   /** The key is the intent's entry; requests checked longest ago come first. */
   readonly #running = new Map<EntryId, Running>();
-  readonly measures = { started: 0, redactions: 0, ended: new Tally(USE_ENDS), bytes: new Tally(['in', 'out']) };
+  readonly measures = { started: 0, redactions: 0, ended: new Counter(USE_ENDS), bytes: new Counter(['in', 'out']) };
   #timer: NodeJS.Timeout | null = null;
   /** Results that are not recorded yet. */
   readonly #unrecorded = new Set<Promise<void>>();
@@ -243,7 +243,7 @@ function toOrder(
   { headers, bodyLength, isUpgrade, baseUrl }: UseCall,
   started: StartedUse,
   { targetNetworks, ownPorts }: NetworkLimits,
-): Order {
+): UpstreamRequestSpec {
   const { request, target, placement, value, selector } = started;
   const { method, url } = request;
   return {

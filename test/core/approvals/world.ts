@@ -15,7 +15,11 @@ import {
   coveredParts,
 } from '../../../src/vault/approvals/approval.ts';
 import { answerApproval, settleApproval, withdrawApproval } from '../../../src/vault/approvals/approval-operations.ts';
-import { type ApprovalAsk, isUndecided, type Undecided } from '../../../src/vault/approvals/approval-requests.ts';
+import {
+  type ApprovalAttempt,
+  type ApprovalPending,
+  isUndecided,
+} from '../../../src/vault/approvals/approval-requests.ts';
 import { type Credential, Secret } from '../../../src/vault/credentials/credential.ts';
 import type { Operator, Role } from '../../../src/vault/operators/operator.ts';
 import { Policy, type PolicyInput } from '../../../src/vault/policies/policy.ts';
@@ -164,7 +168,7 @@ export class World {
     });
     const request = { method: parseMethod(asked.method), url: parseUrl(asked.url) };
     const order = { path: PATH, request, ttlSeconds: null, purpose: null };
-    const attempt = (ask: ApprovalAsk | null) => this.decide(startUse(context, order, ask));
+    const attempt = (ask: ApprovalAttempt | null) => this.decide(startUse(context, order, ask));
     let outcome = attempt(null);
     const needed = undecidedOf(outcome);
     if (needed?.approval === 'needed') {
@@ -249,13 +253,13 @@ export function operatorOf(name: string, role: Role): Operator {
   };
 }
 
-function undecidedOf(outcome: Outcome<StartedUse | Undecided>): Undecided | null {
+function undecidedOf(outcome: Outcome<StartedUse | ApprovalPending>): ApprovalPending | null {
   if (!('reply' in outcome.response)) return null;
   const { reply } = outcome.response;
   return isUndecided(reply) ? reply : null;
 }
 
-function fateOf(outcome: Outcome<StartedUse | Undecided>): ReturnType<World['ask']> {
+function fateOf(outcome: Outcome<StartedUse | ApprovalPending>): ReturnType<World['ask']> {
   const { response } = outcome;
   if ('denial' in response) {
     const { code, approvalId } = toApiError(response.denial);

@@ -149,7 +149,7 @@ CREATE TABLE access_count_progress (
 ) WITH (fillfactor = 10);
 
 -- Only the row of the credential with that id counts. Targets and placement are JSON, as text that the MAC covers.
-CREATE TABLE usages (
+CREATE TABLE credential_targets (
   :columns,
   PRIMARY KEY (path)
 );

@@ -137,7 +137,7 @@ CREATE TABLE credential_versions (
 ) STRICT, WITHOUT ROWID;
 
 -- Only the row of the credential with that id counts. Targets and placement are JSON.
-CREATE TABLE usages (
+CREATE TABLE credential_targets (
   :columns,
   PRIMARY KEY (path)
 ) STRICT, WITHOUT ROWID;

@@ -20,6 +20,7 @@ import type { OngoingUse } from '../vault/use/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { BASE_URL_HEADERS, withoutAddressHeaders } from './base-url-headers.ts';
 import { serviceUrlOf } from './browser-session.ts';
+import { CoalescingBody } from './coalescing-body.ts';
 import {
   allowLongWork,
   continueIfExpected,
@@ -29,7 +30,6 @@ import {
   ignoreError,
   lingerOnClose,
 } from './connections.ts';
-import { MergedBody } from './merged-body.ts';
 import { addressOf } from './register-routes.ts';
 import type { RouteMeasures } from './request-measures.ts';
 import { isUpgrade } from './upgrades.ts';
@@ -56,7 +56,7 @@ export function errorHeaders({ raw, id }: Pick<FastifyRequest, 'raw' | 'id'>): R
 
 export const USE_ROUTE = `${BASE_URL_PREFIX}{path}/-/{rest}`;
 
-export function addUseDoor(app: FastifyInstance, vault: Vault, measures: RouteMeasures): void {
+export function registerProxyRoutes(app: FastifyInstance, vault: Vault, measures: RouteMeasures): void {
   const methods = http.METHODS.filter((method) => method !== 'CONNECT' && method !== 'TRACE');
   for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   app.route({
@@ -145,7 +145,7 @@ async function toCall(
     openBody() {
       continueIfExpected(raw, response);
       if (isUpgrade(raw)) return raw.socket;
-      return bodyLength === 0 ? null : new MergedBody(raw);
+      return bodyLength === 0 ? null : new CoalescingBody(raw);
     },
     bodyLength,
     isUpgrade: isUpgrade(raw),

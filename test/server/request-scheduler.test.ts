@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import type { FastifyRequest } from 'fastify';
-import { FairStart, LargeBodies } from '../../src/http/fair-start.ts';
+import { LargeBodies, RequestScheduler } from '../../src/http/request-scheduler.ts';
 
 /** A request of an agent, or without one of a client at an address, at a public route. */
 function request(agentName: string | null, bodyBytes: number): FastifyRequest {
@@ -19,7 +19,7 @@ function request(agentName: string | null, bodyBytes: number): FastifyRequest {
 function openScene(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   let milliseconds = 0;
-  const fairStart = new FairStart({ now: () => milliseconds });
+  const fairStart = new RequestScheduler({ now: () => milliseconds });
   const pass = (ms: number): void => {
     for (let passed = 0; passed < ms; passed++) {
       milliseconds += 1;

@@ -12,7 +12,7 @@ const MS_PER_SMALL_CHUNK = 0.5;
 /** What a client may be ahead by, before the body is paused for as long. */
 const MAX_AHEAD_MS = 50;
 
-export class MergedBody extends Readable {
+export class CoalescingBody extends Readable {
   readonly #source: Readable;
   #merged: Buffer | null = null;
   #length = 0;

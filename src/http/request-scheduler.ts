@@ -46,7 +46,7 @@ interface Account {
   readonly waiting: { readonly cost: number; readonly start: () => void }[];
 }
 
-export class FairStart {
+export class RequestScheduler {
   readonly #accounts = new Map<string, Account>();
   #lastCaller = '';
   #contendedUntil = 0;

@@ -13,10 +13,10 @@ const DECODINGS = 2;
  * Whether the response to the request may contain a secret that outlives the lease. `isOwnHost`: whether the host is
  * the service's; on a user's own host, such as GitHub Enterprise Server's, the paths may have a prefix.
  */
-export function mintsSecret(service: ServiceDefinition, { method, url }: UseRequest, isOwnHost = true): boolean {
+export function returnsSecret(service: ServiceDefinition, { method, url }: UseRequest, isOwnHost = true): boolean {
   const plainReadings = readingsOf(url.path);
   const readings = isOwnHost ? plainReadings : plainReadings.flatMap(suffixesOf);
-  return service.mints.some((endpoint) => {
+  return service.secretEndpoints.some((endpoint) => {
     if (!hasMethod(endpoint, method)) return false;
     const pattern = segmentsOf(endpoint.path.toLowerCase());
     return readings.some((segments) => matchesSegments(pattern, segments));

@@ -10,7 +10,7 @@ import type { ChannelStream } from './channel-stream.ts';
 import { ConnectionPool, type Resolve } from './connections.ts';
 import { decodeBody } from './decoding.ts';
 import { Maskings } from './maskings.ts';
-import type { BrokerHead, FinalMessage, HeaderPairs, Order, UseResult } from './protocol.ts';
+import type { BrokerHead, FinalMessage, HeaderPairs, UpstreamRequestSpec, UseResult } from './protocol.ts';
 import { Redactor } from './redaction.ts';
 import { headerText, rejectPartial, responseHeaders } from './response-headers.ts';
 import { type TurnShare, Turns } from './turns.ts';
@@ -37,7 +37,7 @@ export function serveBroker(socket: Duplex, closed: () => void, options: BrokerO
   const context = { pool, ...shared, timeouts: options.timeouts ?? DEFAULT_TIMEOUTS };
   return new Channel(socket, {
     opened(stream, order) {
-      serveUse(stream, order as Order, context).catch(() => stream.destroy());
+      serveUse(stream, order as UpstreamRequestSpec, context).catch(() => stream.destroy());
     },
     closed() {
       pool.close();
@@ -54,7 +54,7 @@ interface UseContext {
   readonly timeouts: Timeouts;
 }
 
-async function serveUse(stream: ChannelStream, order: Order, context: UseContext): Promise<void> {
+async function serveUse(stream: ChannelStream, order: UpstreamRequestSpec, context: UseContext): Promise<void> {
   const { pool, maskings, turns, timeouts } = context;
   const share = turns.shareOf(order.caller);
   let request: UpstreamRequest | null = null;
@@ -95,7 +95,7 @@ function whileOpen(stream: ChannelStream, share: TurnShare): TurnShare {
 
 async function answer(
   stream: ChannelStream,
-  order: Order,
+  order: UpstreamRequestSpec,
   request: UpstreamRequest,
   response: UpstreamResponse & { readonly redactor: Redactor },
 ): Promise<void> {
@@ -139,7 +139,7 @@ async function answer(
   } satisfies FinalMessage);
 }
 
-function decodedBody(order: Order, { status, headers, body }: UpstreamResponse): Readable {
+function decodedBody(order: UpstreamRequestSpec, { status, headers, body }: UpstreamResponse): Readable {
   const isEmpty = order.method === 'HEAD' || BODILESS.has(status);
   return isEmpty ? body : decodeBody(body, headerText(headers, 'content-encoding'));
 }
