@@ -77,8 +77,8 @@ function SignedInPages() {
 function NotFoundPage() {
   return (
     <>
-      <PageHeading title="No such page" />
-      <EmptyState title="Nothing is at this address">Choose a page in the navigation, or press / to search.</EmptyState>
+      <PageHeading title="Page not found" />
+      <EmptyState title="This page does not exist">Choose a page in the navigation, or press / to search.</EmptyState>
     </>
   );
 }

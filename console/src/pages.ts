@@ -19,20 +19,20 @@ export const PAGES: readonly [PageRow, ...PageRow[]] = [
   {
     path: '/now',
     title: 'Now',
-    description: 'What happens, and what needs attention',
+    description: 'Live activity, pending approvals and findings',
     Page: lazy(async () => ({ default: (await import('./pages/now/now-page.tsx')).NowPage })),
   },
   {
     path: '/approvals',
     title: 'Approvals',
-    description: 'Requests that wait for a person',
+    description: 'Requests that wait for an operator',
     Page: lazy(async () => ({ default: (await import('./pages/approvals/approvals-page.tsx')).ApprovalsPage })),
     Mark: WaitingCount,
   },
   {
     path: '/access',
     title: 'Access',
-    description: 'Who may do what, and why',
+    description: 'Permissions of agents, with reasons',
     Page: lazy(async () => ({ default: (await import('./pages/access/access-page.tsx')).AccessPage })),
   },
   {
@@ -49,7 +49,7 @@ export const PAGES: readonly [PageRow, ...PageRow[]] = [
   },
   {
     path: '/log',
-    title: 'Log',
+    title: 'Audit log',
     description: 'Every decision, with its receipt',
     Page: lazy(async () => ({ default: (await import('./pages/log/log-page.tsx')).LogPage })),
   },

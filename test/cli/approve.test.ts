@@ -1,4 +1,4 @@
-// `leasehold approve`: what an operator sees, which keys count, what the commands print; and commands that wait.
+// `leasehold approve`: the operator's view, the keys that count, the output of the commands, and waiting commands.
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { after, test } from 'node:test';
@@ -166,7 +166,7 @@ test('a card shows the headers and that a WebSocket opens, and requests that dif
   ];
   const socket = { ...read, request: { ...request, headers, opens_websocket: true } };
   const lines = linesOf(80, socket);
-  const loud = '  !!! Opens a WebSocket: what is sent over it afterwards is not shown';
+  const loud = '  !!! Opens a WebSocket: messages sent over it later are not shown';
   const at = lines.indexOf(loud);
   assert.deepEqual(lines.slice(at, at + 3), [loud, '  Headers:', '    accept: text/plain\\u00a0\\u200b']);
   assert.deepEqual(

@@ -30,17 +30,17 @@ test('an empty vault teaches the first agent, credential and policy', async (t) 
   const opened = await browser.open(t, at(''));
   const { page } = opened;
   await signIn(opened, service.adminToken);
-  await page.getByRole('heading', { name: 'No agent is registered' }).waitFor();
+  await page.getByRole('heading', { name: 'No agents yet' }).waitFor();
   const registration = page.getByRole('link', { name: 'Register a first agent' });
   assert.equal(await registration.getAttribute('href'), '/console/agents');
   assert.deepEqual(await violationsOf(page), []);
   await service.agent('ci-runner');
   await page.reload();
-  await page.getByRole('heading', { name: 'The vault has no credential' }).waitFor();
+  await page.getByRole('heading', { name: 'No credentials yet' }).waitFor();
   const storing = page.getByRole('link', { name: 'Store a first credential' });
   assert.equal(await storing.getAttribute('href'), '/console/credentials');
   await page.getByRole('button', { name: 'Policies' }).click();
-  await page.getByRole('heading', { name: /^No policy exists/ }).waitFor();
+  await page.getByRole('heading', { name: /^No policies yet/ }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
 });
 

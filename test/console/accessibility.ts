@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 
 const AXE = readFileSync(new URL(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
-/** Until the page has read what it shows. */
+/** Waits until the page has loaded its content. */
 export async function settle(page: Page): Promise<void> {
   const unread = page.locator('.loading, [aria-busy="true"], .placeholder').first();
   await unread.waitFor({ state: 'detached' });

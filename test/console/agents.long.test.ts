@@ -19,7 +19,7 @@ test('without an agent the page teaches to register one, and registers it with i
   const opened = await browser.open(t, at(''));
   const { page } = opened;
   await signIn(opened, service.adminToken);
-  await page.getByRole('heading', { name: 'No agent is registered' }).waitFor();
+  await page.getByRole('heading', { name: 'No agents yet' }).waitFor();
   await page.getByText('leasehold agent add deploy-bot').waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await page.getByRole('button', { name: 'Register an agent' }).click();
@@ -34,9 +34,9 @@ test('without an agent the page teaches to register one, and registers it with i
   await panel.getByText(publicKey).waitFor();
   await page.waitForURL(/agent=deploy-bot$/);
   await page.getByText('1 agent', { exact: true }).waitFor();
-  await panel.getByText('It holds no lease.').waitFor();
-  await panel.getByText(/It has not logged in yet\./).waitFor();
-  await panel.getByText('It has neither seen nor used a credential.').waitFor();
+  await panel.getByText('No leases.').waitFor();
+  await panel.getByText(/No login yet\./).waitFor();
+  await panel.getByText('No credentials were seen or used.').waitFor();
   assert.equal(await page.locator('img').count(), 0);
   assert.deepEqual(await violationsOf(page), []);
   await page.setViewportSize({ width: 360, height: 740 });
@@ -64,7 +64,7 @@ test('the service makes a key where the page says, and it is replaced and remove
   await dialog.getByRole('button', { name: 'Replace' }).click();
   await dialog.getByRole('alert').getByText('INVALID_REQUEST').waitFor();
   await dialog.getByLabel(/^Public key/).fill(publicKey);
-  await dialog.getByLabel(/^The former key/).selectOption('3600');
+  await dialog.getByLabel(/^The previous key/).selectOption('3600');
   await dialog.getByRole('button', { name: 'Replace' }).click();
   await panel.getByText(publicKey).waitFor();
   const [entry] = (await service.admin.get('/api/v1/audit?event_type=agent.rotate&limit=1')).body.data;
@@ -95,9 +95,9 @@ test('a panic about one agent names what it ends, and then lists what to rotate'
   await panel.getByText('seen: rotate').waitFor();
   await panel.getByText(/seen 2 times, last/).waitFor();
   await panel.getByText(/Its last login was/).waitFor();
-  await panel.getByText('It has 1 live session.').waitFor();
+  await panel.getByText('1 active session.').waitFor();
   assert.equal(
-    await panel.getByRole('link', { name: 'Grant something' }).getAttribute('href'),
+    await panel.getByRole('link', { name: 'Grant access' }).getAttribute('href'),
     '/console/access?view=simulator&for=reader',
   );
   assert.deepEqual(await violationsOf(page), []);
@@ -125,17 +125,17 @@ test('open details of an agent show what it gets and what ends', async (t) => {
   const { page } = opened;
   await signIn(opened, service.adminToken);
   const panel = page.getByRole('complementary', { name: 'watched' });
-  await panel.getByText('It holds no lease.').waitFor();
+  await panel.getByText('No leases.').waitFor();
   const { body } = await agent.get('/api/v1/credentials/watched/key');
   const leases = panel.getByRole('list', { name: 'Leases' });
   await leases.getByText('active').waitFor();
   await panel.getByText(/seen 1 time, last/).waitFor();
-  await panel.getByLabel('Also those that have ended').check();
+  await panel.getByLabel('Include ended leases').check();
   await leases.getByText('active').waitFor();
   await service.admin.delete(`/api/v1/leases/${body.data.lease_id}`);
   await leases.getByText('revoked').waitFor();
-  await panel.getByLabel('Also those that have ended').uncheck();
-  await panel.getByText('It holds no lease.').waitFor();
+  await panel.getByLabel('Include ended leases').uncheck();
+  await panel.getByText('No leases.').waitFor();
   assert.deepEqual(await violationsOf(page), []);
 });
 
@@ -178,7 +178,7 @@ test('a panic about everything ends what agents hold, and what a role may not do
   await signIn(opened, viewer.token);
   await page.getByRole('grid').getByText('other').click();
   const panel = page.getByRole('complementary', { name: 'other' });
-  await panel.getByText(/needs the role editor/).waitFor();
+  await panel.getByText(/requires the editor role/).waitFor();
   for (const name of ['Register an agent', 'Panic: end everything', 'Panic', 'Deregister', 'Replace the key']) {
     assert.equal(await page.getByRole('button', { name, exact: true }).isDisabled(), true, name);
   }

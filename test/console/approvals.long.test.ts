@@ -28,12 +28,12 @@ test('without a request the page teaches how to demand an approval', async (t) =
   const opened = await browser.open(t, at('/approvals'));
   const { page } = opened;
   await signIn(opened, alice.token);
-  await page.getByRole('heading', { name: 'Nothing waits for an approval' }).waitFor();
+  await page.getByRole('heading', { name: 'No pending approvals' }).waitFor();
   await page.getByText(/^leasehold policy put .*--approval use/).waitFor();
-  await page.getByRole('link', { name: 'Live grants' }).click();
-  await page.getByRole('heading', { name: 'No approval still allows anything' }).waitFor();
+  await page.getByRole('link', { name: 'Active grants' }).click();
+  await page.getByRole('heading', { name: 'No active grants' }).waitFor();
   await page.getByRole('link', { name: 'History' }).click();
-  await page.getByRole('heading', { name: 'No request was asked for' }).waitFor();
+  await page.getByRole('heading', { name: 'No approval requests' }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
 });
 
@@ -110,7 +110,7 @@ test('a card shows each header as text, and that a WebSocket opens', async (t) =
   t.after(() => alice.delete(`/api/v1/approvals/${id}`));
   const opened = await browser.open(t, at('/approvals'));
   const { page } = opened;
-  const warning = page.getByText('Opens a WebSocket: what is sent over it afterwards is not shown');
+  const warning = page.getByText('Opens a WebSocket: messages sent over it later are not shown');
   const headers = [
     { name: 'accept', value: `<b>a</b>\t${'\u00a0'.repeat(2)}\u2800\u3164` },
     { name: 'x-two', value: 'b' },
@@ -150,7 +150,7 @@ test('a click is not taken by a card that has just moved, or in a window that ha
   await signIn(opened, alice.token);
   const shown = card(opened, /\/v1\/older$/);
   const approve = shown.getByRole('button', { name: 'Approve' });
-  const notTaken = shown.getByText('Not answered: the request was not yet shown for half a second.');
+  const notTaken = shown.getByText('Not answered: the request must be visible for half a second first.');
   await approve.waitFor();
   await call(agent, '/v1/newer', '{}');
   await page.getByText('Loading a request').waitFor();
@@ -190,10 +190,10 @@ test('a key answers only the card that has had the focus for half a second', asy
   await page.keyboard.press('a');
   await shown.getByRole('link', { name: /v1\/keys$/ }).focus();
   await page.keyboard.press('a');
-  await untilSeen(shown.getByText('Not answered: the request was not yet shown for half a second.'));
+  await untilSeen(shown.getByText('Not answered: the request must be visible for half a second first.'));
   // Also in a window that is lower than the card: a key answers from the title.
   await page.setViewportSize({ width: 1280, height: 400 });
-  await untilSeen(shown.getByText('Not answered: the request was not yet shown for half a second.'));
+  await untilSeen(shown.getByText('Not answered: the request must be visible for half a second first.'));
   assert.deepEqual(await violationsOf(page), []);
   await pass();
   assert.equal((await call(agent, '/v1/keys', '{}')).body.error.code, 'APPROVAL_PENDING');
@@ -234,17 +234,17 @@ test('the history tells the outcomes apart', async (t) => {
   const outcomes = (name: string) => page.getByRole('grid').getByText(name, { exact: true });
   await page.getByText('1 request', { exact: true }).waitFor();
   await page.goto(at(`/approvals/${id}`));
-  await page.getByText('this is not a refusal').waitFor();
+  await page.getByText('This is not a denial.').waitFor();
   await page.goto(at('/approvals?view=history'));
   for (const name of ['Approved', 'Denied', 'Timed out', 'Withdrawn']) await outcomes(name).first().waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await page.getByLabel('Outcome').selectOption('withdrawn');
-  await page.getByText(/It was taken back/).waitFor();
+  await page.getByText(/It was withdrawn/).waitFor();
   await outcomes('Withdrawn').first().waitFor();
-  await page.getByText(/rejected as “no approver”/).waitFor();
+  await page.getByText(/rejected at once as “no approver”/).waitFor();
   await page.getByRole('grid').focus();
   await page.keyboard.press('Enter');
-  await page.getByText('It was taken back, or what it relied on').waitFor();
+  await page.getByText('It was withdrawn, or a policy').waitFor();
 });
 
 test('a link to a request that does not exist says so, whatever it has in place of an id', async (t) => {
@@ -272,7 +272,7 @@ test('a viewer sees that a request waits, and why it cannot answer', async (t) =
   const { page } = opened;
   await signIn(opened, viewer.token);
   const shown = card(opened, /\/v1\/seen$/);
-  await shown.getByText(/need the role approver/).waitFor();
+  await shown.getByText(/requires the approver role/).waitFor();
   assert.equal(await shown.getByRole('button').count(), 0);
   assert.equal((await page.content()).includes('private'), false);
   assert.deepEqual(await violationsOf(page), []);

@@ -52,7 +52,7 @@ test('an empty vault teaches the first step, and a value is stored by the keyboa
   const logged: string[] = [];
   page.on('console', (message) => void logged.push(message.text()));
   await signIn(opened, service.adminToken);
-  await page.getByRole('heading', { name: 'The vault has no credential' }).waitFor();
+  await page.getByRole('heading', { name: 'No credentials yet' }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await page.getByRole('button', { name: 'Store a credential' }).focus();
   await page.keyboard.press('Enter');
@@ -60,7 +60,7 @@ test('an empty vault teaches the first step, and a value is stored by the keyboa
   await dialog.getByLabel('Path').fill('first//path');
   await dialog.getByText(/^path: must not/).waitFor();
   await dialog.getByLabel('Path').fill('first/path');
-  await dialog.getByText('No credential has this path').waitFor();
+  await dialog.getByText('A new credential will be created at this path.').waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await dialog.getByRole('textbox', { name: 'Value' }).focus();
   const value = `typed-${crypto.randomUUID()}`;
@@ -75,7 +75,7 @@ test('an empty vault teaches the first step, and a value is stored by the keyboa
   await dialog.getByLabel('Path').fill('first/openai');
   await dialog.getByLabel(/^Service/).selectOption({ label: 'OpenAI' });
   await dialog.getByRole('textbox', { name: 'Value' }).fill('a value');
-  await dialog.getByText('No credential has this path').waitFor();
+  await dialog.getByText('A new credential will be created at this path.').waitFor();
   await page.keyboard.press('Control+Enter');
   const stored = page.getByRole('complementary', { name: 'first/openai' });
   await stored.getByText('https://api.openai.com', { exact: true }).waitFor();
@@ -182,7 +182,7 @@ test('a value that arrives after the dialog was cancelled is not shown', async (
     end();
   });
   const asked = page.waitForRequest(/credentials\/reveal\/late\?ttl=/);
-  await page.getByRole('button', { name: 'Reveal …' }).click();
+  await page.getByRole('button', { name: 'Reveal…' }).click();
   await page.getByRole('button', { name: 'Reveal for 30 seconds' }).click();
   await asked;
   await page.getByRole('button', { name: 'Cancel' }).click();
@@ -190,7 +190,7 @@ test('a value that arrives after the dialog was cancelled is not shown', async (
   await isOver;
   await page.waitForTimeout(300);
   assert.equal((await page.content()).includes(value), false);
-  await page.getByRole('button', { name: 'Reveal …' }).waitFor();
+  await page.getByRole('button', { name: 'Reveal…' }).waitFor();
 });
 
 test('directories lead to a credential, the search finds every level, and hostile text stays text', async (t) => {
@@ -235,7 +235,7 @@ test('details show targets, exposure and access; a new version comes from a file
   await panel.getByText('rotate: the current version was seen').waitFor();
   await panel.getByRole('row', { name: /^reader seen, lease active 1/ }).waitFor();
   assert.match(
-    (await panel.getByRole('link', { name: 'Show who may do what' }).getAttribute('href')) ?? '',
+    (await panel.getByRole('link', { name: 'Show access' }).getAttribute('href')) ?? '',
     /prefix=full%2Fkey$/,
   );
   await panel.getByRole('button', { name: 'Set targets' }).click();
@@ -252,7 +252,7 @@ test('details show targets, exposure and access; a new version comes from a file
   const dialog = page.getByRole('dialog', { name: 'New version of full/key' });
   await dialog.getByText('the value becomes version 2').waitFor();
   await dialog.getByLabel('the content of a file').check();
-  await dialog.getByLabel('File, stored as it is').setInputFiles(file);
+  await dialog.getByLabel('File (stored byte for byte').setInputFiles(file);
   await dialog.getByRole('button', { name: 'Store the new version' }).click();
   await panel.getByText('replaced: withdraw it where it was issued').waitFor();
   assert.deepEqual(await violationsOf(page), []);
@@ -273,7 +273,7 @@ test('a viewer sees metadata, and is not offered values or changes', async (t) =
   const { page } = opened;
   await signIn(opened, await viewer.enter());
   const panel = page.getByRole('complementary', { name: 'viewed/key' });
-  await panel.getByText('Your role does not include values').waitFor();
+  await panel.getByText('Revealing values requires the editor role').waitFor();
   assert.equal(await panel.getByRole('button', { name: 'Reveal' }).isDisabled(), true);
   assert.equal(await page.getByRole('button', { name: 'Store a credential' }).isDisabled(), true);
   assert.equal(await panel.getByRole('button', { name: /Delete|Edit|Set targets|new version/ }).count(), 0);

@@ -22,7 +22,7 @@ async function openPage(t: Parameters<typeof browser.open>[0], address: string):
   return opened.page;
 }
 
-const noticeIn = (scope: Page | Locator): Locator => scope.getByRole('alert', { name: 'Changed by somebody else' });
+const noticeIn = (scope: Page | Locator): Locator => scope.getByRole('alert', { name: 'Changed in the meantime' });
 
 async function present(path: string) {
   const { status, body } = await admin.get(path);
@@ -130,7 +130,7 @@ test('targets: the change of another operator is reported, also where there were
   await admin.post('/api/v1/credentials', { path: 'shared/key', value: 'v' });
   const page = await openPage(t, '/credentials?path=shared/key');
   const panel = page.getByRole('complementary', { name: 'shared/key' });
-  await panel.getByRole('button', { name: 'Set targets …' }).click();
+  await panel.getByRole('button', { name: 'Set targets…' }).click();
   const dialog = page.getByRole('dialog', { name: 'Targets of shared/key' });
   await dialog.getByRole('textbox', { name: 'Origin' }).fill('https://mine.example');
   assert.equal((await ana.put(path, targets('one', 'two'))).status, 200);
@@ -149,7 +149,7 @@ test('targets: the change of another operator is reported, also where there were
   await notice.waitFor({ state: 'detached' });
   assert.equal(await dialog.getByRole('group').count(), 1);
   await dialog.getByRole('button', { name: 'Cancel' }).click();
-  await panel.getByRole('button', { name: 'Edit targets …' }).click();
+  await panel.getByRole('button', { name: 'Edit targets…' }).click();
   await dialog.getByRole('textbox', { name: 'Origin' }).fill('https://again.example');
   assert.equal((await ana.delete(path)).status, 204);
   await dialog.getByRole('button', { name: 'Save the targets' }).click();
@@ -168,7 +168,7 @@ test('targets: targets that somebody else changed or set are neither deleted nor
   await admin.post('/api/v1/credentials', { path: 'kept/key', value: 'v' });
   await admin.put(path, targets('one'));
   const page = await openPage(t, '/credentials?path=kept/key');
-  await page.getByRole('complementary', { name: 'kept/key' }).getByRole('button', { name: 'Delete targets …' }).click();
+  await page.getByRole('complementary', { name: 'kept/key' }).getByRole('button', { name: 'Delete targets…' }).click();
   const confirm = page.getByRole('dialog', { name: 'Delete the targets?' });
   assert.equal((await ana.put(path, targets('two'))).status, 200);
   await confirm.getByRole('button', { name: 'Delete the targets' }).click();
@@ -188,7 +188,7 @@ test('targets: targets that somebody else changed or set are neither deleted nor
   await dialog.getByLabel('Service').selectOption('openai');
   await dialog.getByLabel('Value', { exact: true }).fill('sk-0123456789');
   await dialog.getByRole('button', { name: 'Store' }).click();
-  await dialog.getByText('The value is stored, and its targets are not.').waitFor();
+  await dialog.getByText('The value was stored, but its targets were not.').waitFor();
   assert.deepEqual(await originsAt(made), ['https://theirs.example']);
 });
 

@@ -35,10 +35,10 @@ test('an all-clear ends when a later read fails', async (t) => {
   const { page } = opened;
   await signIn(opened, service.adminToken);
   const section = page.getByRole('region', { name: 'Denials' });
-  await section.getByText('Nothing was denied.').waitFor();
+  await section.getByText('No denials.').waitFor();
   const isReported = await fail(opened, /\/api\/v1\/audit\?/);
   await section.getByRole('alert').waitFor();
-  assert.equal(await section.getByText('Nothing was denied.').count(), 0);
+  assert.equal(await section.getByText('No denials.').count(), 0);
   await isReported();
 });
 
@@ -63,16 +63,16 @@ test('a service that does not answer has one message', async (t) => {
   const opened = await browser.open(t, at('now'));
   const { page } = opened;
   await signIn(opened, service.adminToken);
-  await page.getByText('Nothing was denied.').waitFor();
+  await page.getByText('No denials.').waitFor();
   const isReported = opened.expectReport(/ERR_FAILED/);
   await page.route(/\/(?:api|auth)\/|\/health/, (route) => route.abort());
-  await page.getByText('The server does not answer.').waitFor();
-  for (const name of ['Waits for approval', 'Denials', 'Uses and retrievals', 'Active leases']) {
+  await page.getByText('The server does not respond.').waitFor();
+  for (const name of ['Pending approvals', 'Denials', 'Brokered requests and retrievals', 'Active leases']) {
     await page.getByRole('region', { name }).getByText('Not current: see the notice at the top.').waitFor();
   }
   assert.equal(await page.getByRole('alert').count(), 0);
   assert.equal(await page.locator('.notice.danger').count(), 1);
-  assert.equal(await page.getByText('Nothing was denied.').count(), 0);
+  assert.equal(await page.getByText('No denials.').count(), 0);
   assert.deepEqual(await violationsOf(page), []);
   await isReported();
 });

@@ -77,7 +77,7 @@ test('a request is approved', async (t) => {
   }
   const { status, body } = await passed;
   assert.deepEqual([status, body.data.body], [200, 'paid']);
-  await page.getByRole('heading', { name: 'Nothing waits for an approval' }).waitFor();
+  await page.getByRole('heading', { name: 'No pending approvals' }).waitFor();
 });
 
 test('a panic ends what an agent holds', async (t) => {

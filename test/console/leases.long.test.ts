@@ -1,4 +1,4 @@
-// Who holds what: the view of leases, its filters in the address, and a revocation that names what it ends.
+// The view of leases, its filters in the URL, and a revocation that names the lease that it ends.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -17,7 +17,7 @@ test('without a lease the view says what a lease is', async (t) => {
   const opened = await browser.open(t, at('agents?view=leases'));
   const { page } = opened;
   await signIn(opened, service.adminToken);
-  await page.getByRole('heading', { name: 'No lease was issued' }).waitFor();
+  await page.getByRole('heading', { name: 'No leases yet' }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
 });
 
@@ -47,8 +47,8 @@ test('Now leads to every active lease, which filters find and an editor revokes'
   await dialog.getByText('This ends the lease of holder-3 for version 1 of prod/db').waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await dialog.getByRole('button', { name: 'Revoke the lease' }).click();
-  await panel.getByText('The lease has ended').waitFor();
-  await page.getByRole('heading', { name: 'No lease has these properties' }).waitFor();
+  await panel.getByText('The lease has already ended.').waitFor();
+  await page.getByRole('heading', { name: 'No matching leases' }).waitFor();
   assert.equal((await admin.get('/api/v1/leases?agent=holder-3&status=active&limit=1')).body.meta.total, 0);
   await panel.getByRole('button', { name: 'Close' }).click();
   await page.getByRole('combobox', { name: 'Status' }).selectOption('');
@@ -69,13 +69,13 @@ test('a link shows the same leases, which change while they are shown; a viewer 
   });
   const { page } = opened;
   await signIn(opened, (await addOperator(service, 'vic', ['viewer'])).token);
-  await page.getByRole('heading', { name: 'No lease has these properties' }).waitFor();
+  await page.getByRole('heading', { name: 'No matching leases' }).waitFor();
   const { body } = await agent.get('/api/v1/credentials/prod/db');
   await page.getByRole('grid').getByText('late', { exact: true }).click();
   const panel = page.getByRole('complementary', { name: 'Lease of late' });
-  await panel.getByText(/needs the role editor/).waitFor();
+  await panel.getByText(/requires the editor role/).waitFor();
   assert.equal(await panel.getByRole('button', { name: 'Revoke' }).isDisabled(), true);
   assert.deepEqual(await violationsOf(page), []);
   await admin.delete(`/api/v1/leases/${body.data.lease_id}`);
-  await page.getByRole('heading', { name: 'No lease has these properties' }).waitFor();
+  await page.getByRole('heading', { name: 'No matching leases' }).waitFor();
 });

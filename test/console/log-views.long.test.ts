@@ -37,7 +37,7 @@ test('a filter by time takes the time as the table shows it, in local time and i
   await until.fill('2026-02-01T12:30:15');
   await page.getByLabel('Since (UTC)').focus();
   await page.waitForURL((url) => url.searchParams.get('until') === '2026-02-01T12:30:15Z');
-  await page.getByRole('heading', { name: 'No entry has these properties' }).waitFor();
+  await page.getByRole('heading', { name: 'No matching entries' }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await page.getByRole('button', { name: 'Clear filters' }).click();
   await untilTrue(page, `document.querySelector('input[type="datetime-local"]').value === ''`);

@@ -34,7 +34,7 @@ test('a filter without entries teaches the next step, and an address with filter
   const opened = await browser.open(t, at('?agent=no-such-agent'));
   const { page } = opened;
   await signIn(opened, service.adminToken);
-  await page.getByRole('heading', { name: 'No entry has these properties' }).waitFor();
+  await page.getByRole('heading', { name: 'No matching entries' }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await page.getByRole('button', { name: 'Clear filters' }).click();
   assert.equal(await page.getByRole('textbox', { name: 'Agent' }).inputValue(), '');
@@ -51,7 +51,7 @@ test('a filter without entries teaches the next step, and an address with filter
   const panel = page.getByRole('complementary');
   await panel.getByText('service.start').waitFor();
   await page.waitForURL(/entry=1\b/);
-  await panel.getByRole('button', { name: 'Make the receipt' }).click();
+  await panel.getByRole('button', { name: 'Create the receipt' }).click();
   await panel.getByRole('button', { name: 'Save the receipt' }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await page.keyboard.press('Escape');
@@ -96,7 +96,7 @@ test('the live log shows a new entry, and an export has every entry of the filte
   const opened = await browser.open(t, at('?event_type=credential.store'));
   const { page } = opened;
   await signIn(opened, service.adminToken);
-  await page.getByRole('heading', { name: 'No entry has these properties' }).waitFor();
+  await page.getByRole('heading', { name: 'No matching entries' }).waitFor();
   await page.getByLabel('Live').check();
   await page.waitForURL(/tail=on/);
   await service.admin.post('/api/v1/credentials', { path: 'prod/new', value: 'secret-value' });
@@ -125,7 +125,7 @@ for (const { title, edit, found, row } of [
     title: 'a removed entry',
     edit: 'DELETE FROM audit_entries WHERE seq = 241',
     found: /the entry is missing/,
-    row: /^241\b.*The store has no entry with this number.*missing/s,
+    row: /^241\b.*No entry with this number is stored.*missing/s,
   },
 ]) {
   test(`verification points at ${title}, and its neighbours are listed`, async (t) => {
@@ -175,7 +175,7 @@ test('100,000 rows scroll to their end, draw only those in sight, and hostile na
   await page.keyboard.press('Home');
   await page.getByText(HOSTILE).waitFor();
   await page.getByRole('button', { name: 'Verify', exact: true }).click();
-  await page.getByText(/^The log was altered at entry \d+\./).waitFor();
+  await page.getByText(/^The audit log was modified at entry \d+\./).waitFor();
   await page.getByRole('heading', { name: 'Around the break' }).waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await page.keyboard.press('Escape');
@@ -190,9 +190,12 @@ test('with 100,000 entries the page Now has the newest ones, and hostile names a
   await signIn(opened, service.adminToken);
   const rowsOf = (name: string) => page.getByRole('region', { name }).getByRole('listitem');
   await rowsOf('Denials').first().getByText(HOSTILE).waitFor();
-  await rowsOf('Uses and retrievals').nth(7).waitFor();
-  assert.deepEqual([await rowsOf('Uses and retrievals').count(), await rowsOf('Denials').count()], [8, 8]);
-  assert.match(await rowsOf('Uses and retrievals').first().innerText(), /agent-9 retrieved prod\/key99999/);
+  await rowsOf('Brokered requests and retrievals').nth(7).waitFor();
+  assert.deepEqual([await rowsOf('Brokered requests and retrievals').count(), await rowsOf('Denials').count()], [8, 8]);
+  assert.match(
+    await rowsOf('Brokered requests and retrievals').first().innerText(),
+    /agent-9 retrieved prod\/key99999/,
+  );
   assert.equal(await page.locator('img:not([role]), script:not([src])').count(), 0);
   await settle(page);
   assert.deepEqual(await violationsOf(page), []);

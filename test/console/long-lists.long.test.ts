@@ -153,7 +153,7 @@ test('with 100,000 leases and requests that wait, the page Now has their numbers
     status: 'active',
   }));
   await signIn(opened, service.adminToken);
-  for (const name of ['Waits for approval', 'Active leases']) {
+  for (const name of ['Pending approvals', 'Active leases']) {
     const section = page.getByRole('region', { name });
     await section.getByRole('heading', { name: `${name} (100,000)` }).waitFor();
     const shown = await section.getByRole('listitem').count();

@@ -2,7 +2,7 @@
 import { executeSql } from '../kit/direct-db.ts';
 import { STORE } from '../kit/stores.ts';
 
-/** At `many/<n modulo 1000>/key<n>`. Lists and decisions do not authenticate rows. */
+/** Adds credentials at `many/<n modulo 1000>/key<n>`. Lists and decisions do not authenticate rows. */
 export function addCredentials(dataDir: string, count: number): Promise<void> {
   const number = STORE === 'sqlite' ? { column: ', count_id', value: ', i + 1000' } : { column: '', value: '' };
   const counts = STORE === 'sqlite' ? 'SELECT count_id, 0, 0' : 'SELECT id, 0';

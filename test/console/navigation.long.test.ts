@@ -63,11 +63,11 @@ test('the palette keeps the chosen option in sight, acts on the main button alon
   await dialog.getByRole('alert').getByText('UNREACHABLE').waitFor();
   // Nothing was answered, so no request has an id.
   assert.equal(await dialog.getByText('Request', { exact: true }).count(), 0);
-  assert.equal(await dialog.getByText('Nothing has this name.').count(), 0);
+  assert.equal(await dialog.getByText('No results').count(), 0);
   assert.deepEqual(await violationsOf(page), []);
   await page.unrouteAll();
   await dialog.getByRole('button', { name: 'Try again' }).click();
-  await dialog.getByText('Nothing has this name.').waitFor();
+  await dialog.getByText('No results').waitFor();
   await isReported();
 });
 
@@ -84,8 +84,8 @@ test('a search that is not answered yet does not say that nothing has the name',
     await route.continue();
   });
   await search(page, 'many-07');
-  await page.getByText('Searching …').waitFor();
-  assert.equal(await page.getByText('Nothing has this name.').count(), 0);
+  await page.getByText('Searching…').waitFor();
+  assert.equal(await page.getByText('No results').count(), 0);
   release();
   await page.getByRole('option', { name: /^many-07/ }).waitFor();
   await page.getByText('1 found').waitFor();
@@ -191,7 +191,7 @@ test('at 360 pixels the navigation shows the page that is open', async (t) => {
   await untilSeen(link('Now'));
   await search(page, 'log');
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Log', level: 1 }).waitFor();
-  await untilSeen(link('Log'));
+  await page.getByRole('heading', { name: 'Audit log', level: 1 }).waitFor();
+  await untilSeen(link('Audit log'));
   assert.deepEqual(await violationsOf(page), []);
 });

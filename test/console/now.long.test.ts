@@ -20,9 +20,9 @@ test('an empty vault teaches the first steps, and an agent’s first retrieval e
   const steps = page.getByRole('region', { name: 'First steps' });
   await steps.getByText('leasehold put openai/key --service openai').waitFor();
   await steps.getByRole('link', { name: 'Open Credentials' }).waitFor();
-  await page.getByText('No request waits for a person.').waitFor();
-  await page.getByText('Nothing was denied.').waitFor();
-  await page.getByText('No agent holds a credential.').waitFor();
+  await page.getByText('No pending approvals.').waitFor();
+  await page.getByText('No denials.').waitFor();
+  await page.getByText('No active leases.').waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await service.admin.post('/api/v1/credentials', { path: 'prod/db', value: 'secret-value', description: HOSTILE });
   await steps.getByRole('heading', { name: 'Store a credential done' }).waitFor();
@@ -35,7 +35,7 @@ test('an empty vault teaches the first steps, and an agent’s first retrieval e
   const own = { ...policy, name: 'own', principal: 'operator:eda' };
   await service.admin.post('/api/v1/policies', own);
   await editor.get('/api/v1/credentials/prod/db');
-  const happened = page.getByRole('region', { name: 'Uses and retrievals' });
+  const happened = page.getByRole('region', { name: 'Brokered requests and retrievals' });
   await happened.getByText('operator:eda').waitFor();
   await steps.getByText('leasehold --agent deploy-bot use openai/key').waitFor();
   await agent.get('/api/v1/credentials/prod/db');
@@ -52,7 +52,7 @@ test('retrievals of operators do not bring the first steps back', async (t) => {
   await signIn(opened, service.adminToken);
   const hasRead = `performance.getEntriesByType('resource').some(({ name }) => name.endsWith('/policies?limit=1'))`;
   await untilTrue(page, hasRead);
-  // By the next read of the page, what it has read is shown.
+  // When the page reads again, it already shows the result of the previous read.
   await page.waitForRequest(/audit\?after=/);
   await page.getByRole('heading', { name: 'Active leases (11)' }).waitFor();
   assert.equal(await page.getByRole('region', { name: 'First steps' }).count(), 0);

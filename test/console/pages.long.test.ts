@@ -29,7 +29,7 @@ const TOO_WIDE = `(() => {
 })()`;
 
 interface Place {
-  /** Of the heading of the page. */
+  /** The heading of the page. */
   readonly title: string;
   readonly address: string;
   readonly picture?: string;
@@ -49,14 +49,14 @@ const PLACES: readonly Place[] = [
   { title: 'Approvals', address: '/approvals?view=grants' },
   { title: 'Credentials', address: '/credentials?path=prod/db/password', picture: 'credentials' },
   { title: 'Credentials', address: '/credentials', button: 'Store a credential' },
-  { title: 'Credentials', address: '/credentials?path=prod/db/password', button: 'Reveal …' },
+  { title: 'Credentials', address: '/credentials?path=prod/db/password', button: 'Reveal…' },
   { title: 'Credentials', address: '/credentials?path=prod/db/password', button: /^Delete …$/ },
-  { title: 'Credentials', address: '/credentials?path=stripe/key', button: 'Edit targets …' },
+  { title: 'Credentials', address: '/credentials?path=stripe/key', button: 'Edit targets…' },
   { title: 'Agents', address: '/agents?agent=deploy-bot', picture: 'agents' },
   { title: 'Agents', address: '/agents', button: 'Register an agent' },
   { title: 'Agents', address: '/agents', button: 'Panic: end everything' },
   { title: 'Agents', address: '/agents?agent=deploy-bot', button: /^Panic$/ },
-  { title: 'Log', address: '/log?entry=40', picture: 'log' },
+  { title: 'Audit log', address: '/log?entry=40', picture: 'log' },
   { title: 'Settings', address: '/settings', picture: 'settings' },
   { title: 'Settings', address: '/settings?section=sign-in' },
   { title: 'Settings', address: '/settings?section=keys' },
@@ -72,7 +72,7 @@ async function openSignedIn(t: TestContext): Promise<Page> {
   return opened.page;
 }
 
-/** In both themes, and in a narrow window. */
+/** Examines the page in both themes, and in a narrow window. */
 async function examine(page: Page, what: string, picture?: string): Promise<void> {
   for (const colorScheme of SCHEMES) {
     await page.emulateMedia({ colorScheme });
@@ -109,7 +109,7 @@ test('the pages before a session, in both themes and in a narrow window', async 
   await page.getByLabel('Name of this passkey').waitFor();
   await examine(page, 'enrol');
   await page.goto(`${address}/console/enrol`);
-  await page.getByText('The address has no code').waitFor();
+  await page.getByText('This invitation link is incomplete').waitFor();
   await examine(page, 'enrol without a code');
   await page.goto(`${address}/console/callback?code=unknown&state=unknown`);
   await page.getByRole('alert').waitFor();

@@ -1,4 +1,4 @@
-// The plot of the page Now in a real browser: what it draws, the times on its axis, and its table.
+// The plot of the page Now in a real browser: its lines, the times on its axis, and its table.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -86,7 +86,7 @@ function toPalette(pixels: Buffer, channels: number): { indexes: Uint8Array; pal
   const colourAt = (at: number): number =>
     ((pixels[at] ?? 0) << 16) | ((pixels[at + 1] ?? 0) << 8) | (pixels[at + 2] ?? 0);
   const coarse = (colour: number): number => colour & ((PRECISION << 16) | (PRECISION << 8) | PRECISION);
-  /** By coarse colour, the exact colours of it and how often each occurs. */
+  /** The exact colours within each coarse colour, and how often each occurs. */
   const groups = new Map<number, Map<number, number>>();
   for (let at = 0; at < pixels.length; at += channels) {
     const colour = colourAt(at);

@@ -1,4 +1,4 @@
-// The policies of the page Access in a real browser: the editor, the filter, and what a rejected change says.
+// The policies of the page Access in a real browser: the editor, the filter, and the errors of a rejected change.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -94,7 +94,7 @@ test('policies are found by a part of the name, the principal or a resource, and
   assert.deepEqual(await violationsOf(page), []);
   await find.fill('absent');
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: /^No policy has this/ }).waitFor();
+  await page.getByRole('heading', { name: /^No matching policies/ }).waitFor();
   await page.setViewportSize({ width: 360, height: 740 });
   assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
   assert.deepEqual(await violationsOf(page), []);
@@ -129,7 +129,7 @@ test('a rejected change says what to do: a name that is taken, and paths that an
   await dialog.getByLabel('Resources').fill('prod/*');
   await dialog.getByRole('button', { name: 'Create the policy' }).click();
   await alert.getByText('ACCESS_DENIED').waitFor();
-  await alert.getByText(/policies that limit what you may change/).waitFor();
+  await alert.getByText(/Your roles or your policies do not allow this/).waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await isTaken();
   await isForbidden();

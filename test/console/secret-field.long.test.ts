@@ -1,4 +1,4 @@
-// The field for a secret in a real browser: what is pasted is what is stored, byte for byte.
+// The field for a secret in a real browser: the pasted value is stored byte for byte.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -50,7 +50,7 @@ test('a pasted secret arrives as it was, as a new credential and as a new versio
     await page.getByRole('button', { name: 'Store a credential' }).click();
     const dialog = page.getByRole('dialog', { name: 'Store a credential' });
     await dialog.getByLabel('Path').fill(path);
-    await dialog.getByText('No credential has this path').waitFor();
+    await dialog.getByText('A new credential will be created at this path.').waitFor();
     await dialog.getByRole('textbox', { name: 'Value' }).focus();
     await paste(page, text);
     await dialog.getByText(says, { exact: true }).waitFor();
@@ -60,7 +60,7 @@ test('a pasted secret arrives as it was, as a new credential and as a new versio
   }
   const path = 'pasted/one';
   await page.goto(`${service.address}/console/credentials?path=${path}`);
-  await page.getByRole('complementary', { name: path }).getByRole('button', { name: 'Store a new version …' }).click();
+  await page.getByRole('complementary', { name: path }).getByRole('button', { name: 'Store a new version…' }).click();
   const dialog = page.getByRole('dialog', { name: `New version of ${path}` });
   await dialog.getByText('This path has a credential').waitFor();
   const field = dialog.getByRole('textbox', { name: 'Value' });

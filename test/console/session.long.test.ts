@@ -32,7 +32,7 @@ test('a session is renewed by activity, announced before its idle end, and ended
     return body.meta.total;
   };
   const renewal = () => page.waitForResponse((response) => /session\/renew$/.test(response.url()));
-  await page.getByText('Absolute end').waitFor();
+  await page.getByText('Ends at the latest').waitFor();
   await pass(page, 15);
   assert.equal(await renewals(), 0, 'half of the time is left');
 
@@ -107,11 +107,11 @@ test('the absolute end is announced as one that nothing extends', async (t) => {
   const operator = await addOperator(service, 'max', ['viewer']);
   const opened = await browser.open(t, `${service.address}/console/settings`);
   const { page } = opened;
-  // By the browser's clock: the test has moved its own.
+  // The end on the browser's clock, because the test has moved its own.
   const end = new Date((await page.evaluate<number>('Date.now()')) + MINUTE_MS).toISOString();
   const data = { agent_name: 'operator:max', roles: ['viewer'], expires_at: end, expires_in: 60, ends_at: end };
   await page.route(/auth\/session$/, (route) => route.fulfill({ json: { data } }));
   await signIn(opened, operator.token);
-  await page.getByText('Your session ends in 1 min, as each one does 12 hours after it began.').waitFor();
+  await page.getByText('Your session ends in 1 min, because sessions last at most 12 hours.').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Stay signed in' }).count(), 0);
 });

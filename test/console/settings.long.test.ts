@@ -70,7 +70,7 @@ test('the first operator is added with an invitation, enrols a passkey, and sign
 
   await page.goto(at('/settings?section=sign-in'));
   await page.getByText('Laptop').waitFor();
-  await page.getByText(/Absolute end/).waitFor();
+  await page.getByText(/Ends at the latest/).waitFor();
   assert.deepEqual(await violationsOf(page), []);
 });
 
@@ -139,10 +139,10 @@ test('slots are tested, keys are replaced, a backup is saved, and the node is sh
   await page.getByText('The last slot cannot be removed.').waitFor();
   await page.getByRole('button', { name: 'Replace the data key' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click();
-  await page.getByText(/^(Every value is encrypted|Earlier values are being encrypted)/).waitFor();
+  await page.getByText(/^(Every value is encrypted|Earlier values are being re-encrypted)/).waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await page.getByRole('link', { name: 'Backups' }).click();
-  await page.getByText(/No backup was taken yet/).waitFor();
+  await page.getByText(/No backup exists yet/).waitFor();
   const [download] = await Promise.all([
     page.waitForEvent('download'),
     page.getByRole('button', { name: 'Download a backup' }).click(),
@@ -164,7 +164,7 @@ test('the evidence of the log shows the newest checkpoint', async (t) => {
   const opened = await browser.open(t, at('/settings?section=about'));
   const { page } = opened;
   await signIn(opened, service.adminToken);
-  const evidence = page.getByRole('region', { name: 'Evidence of the log' });
+  const evidence = page.getByRole('region', { name: 'Evidence of the audit log' });
   const { size } = (await service.admin.get('/api/v1/audit/checkpoint')).body.data;
   await evidence.getByText(size.toLocaleString('en'), { exact: true }).waitFor();
   await page.setViewportSize({ width: 360, height: 740 });

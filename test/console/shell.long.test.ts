@@ -22,7 +22,7 @@ test('a token signs in, stays out of storage and address, and its cookie ends wi
   assert.equal(kept.includes(service.adminToken), false);
   assert.equal((await page.content()).includes(service.adminToken), false);
   await page.reload();
-  await page.getByRole('heading', { name: 'Log' }).waitFor();
+  await page.getByRole('heading', { name: 'Audit log' }).waitFor();
   const cookies = () => page.context().cookies(`${service.address}/api/v1`);
   assert.deepEqual(
     (await cookies()).map(({ httpOnly, sameSite }) => [httpOnly, sameSite]),
@@ -49,14 +49,14 @@ test('everything is reached by the keyboard alone', async (t) => {
   const opened = await browser.open(t, at('/log'));
   const { page } = opened;
   await signIn(opened, service.adminToken);
-  await page.getByRole('heading', { name: 'Log' }).waitFor();
-  await untilTrue(page, `document.activeElement.textContent === 'Log'`);
+  await page.getByRole('heading', { name: 'Audit log' }).waitFor();
+  await untilTrue(page, `document.activeElement.textContent === 'Audit log'`);
   const stops: string[] = [];
   while (stops.length < 30 && stops.at(-1) !== 'Skip to the content') {
     await page.keyboard.press('Shift+Tab');
     stops.push(await page.evaluate<string>('document.activeElement.textContent'));
   }
-  assert.ok(['Log', 'Now', 'Sign out'].every((name) => stops.includes(name)));
+  assert.ok(['Audit log', 'Now', 'Sign out'].every((name) => stops.includes(name)));
   await page.keyboard.press('Enter');
   await untilTrue(page, `document.activeElement.id === 'main'`);
   await page.keyboard.press('/');
@@ -80,13 +80,13 @@ test('an operator is named with its roles, and returns to the same page after it
   const { page, expectReport } = opened;
   await signIn(opened, operator.token);
   assert.match(await page.getByRole('banner').innerText(), /ana viewer, approver/);
-  await page.getByRole('heading', { name: 'No entry has these properties' }).waitFor();
+  await page.getByRole('heading', { name: 'No matching entries' }).waitFor();
   const isReported = expectReport(/^console: .* 401 /);
   await operator.delete('/auth/session');
   await page.getByRole('button', { name: 'Refresh' }).click();
   await page.getByText('Your session has ended.').waitFor();
   await signIn(opened, await operator.enter());
-  await page.getByRole('heading', { name: 'Log' }).waitFor();
+  await page.getByRole('heading', { name: 'Audit log' }).waitFor();
   await page.waitForURL(({ search }) => search === '?result=denied');
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('heading', { name: 'Sign in to Leasehold' }).waitFor();

@@ -29,7 +29,7 @@ test('the provider signs an operator in, who returns to the page that was asked 
 
 test('at an address where neither a passkey nor the provider works, the page says where they do', async (t) => {
   const { page } = await browser.open(t, `${service.address}/console/`);
-  await page.getByText('Passkeys and the identity provider do not work at this address.').waitFor();
+  await page.getByText('Passkeys and the identity provider are not available at this URL.').waitFor();
   assert.equal(await page.getByRole('button', signInAtProvider).count(), 0);
   assert.equal(await page.getByRole('button', { name: 'Sign in with a passkey' }).count(), 0);
 });

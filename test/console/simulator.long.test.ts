@@ -1,4 +1,4 @@
-// The simulator in a real browser: its verdict is that of the service, and its fix does what it shows.
+// The simulator in a real browser: its verdict equals the server's, and its fix makes exactly the shown change.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -80,7 +80,7 @@ test('a newcomer stores, registers, grants, sees a use and finds why another was
   await page.getByRole('dialog', { name: 'Store a credential' }).waitFor();
   await type(page, /^Path/, 'prod/db/password');
   await type(page, /^Value/, VALUE);
-  await page.getByRole('dialog').getByText('No credential has this path').waitFor();
+  await page.getByRole('dialog').getByText('A new credential will be created at this path.').waitFor();
   await press(page, /^Store the credential$/);
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   assert.equal((await service.admin.get('/api/v1/credentials?limit=1')).body.data[0].path, 'prod/db/password');
@@ -112,12 +112,12 @@ test('a newcomer stores, registers, grants, sees a use and finds why another was
 
   await go(page, 'Now');
   await steps.waitFor({ state: 'detached' });
-  const used = page.getByRole('region', { name: 'Uses and retrievals' }).getByRole('listitem');
+  const used = page.getByRole('region', { name: 'Brokered requests and retrievals' }).getByRole('listitem');
   await used.filter({ hasText: 'deploy-bot retrieved prod/db/password' }).waitFor();
   await page.getByRole('heading', { name: 'Active leases (1)' }).waitFor();
-  await go(page, 'Log');
+  await go(page, 'Audit log');
   await page.getByRole('grid').getByText('credential.retrieve').first().waitFor();
-  await tabTo(page, /^Entries of the log/);
+  await tabTo(page, /^Audit entries/);
   await page.keyboard.press('Enter');
   await page.getByRole('complementary').getByText('prod/db/password').waitFor();
   assert.equal((await page.content()).includes(VALUE), false);
@@ -148,15 +148,15 @@ test('a request appears without a reload, with its scope and its exact body, and
   await untilTrue(page, `document.title === '(1) Approvals · Leasehold'`);
   assert.deepEqual(await violationsOf(page), []);
   await answer(opened, shown.getByRole('button', { name: 'Approve' }));
-  await page.getByRole('heading', { name: 'Nothing waits for an approval' }).waitFor();
+  await page.getByRole('heading', { name: 'No pending approvals' }).waitFor();
   assert.equal((await call(agent, '/v1/charges?dry=2', '{}')).status, 200);
-  await page.getByRole('link', { name: 'Live grants' }).click();
-  const grant = page.getByRole('list', { name: 'Live grants' }).getByRole('listitem');
+  await page.getByRole('link', { name: 'Active grants' }).click();
+  const grant = page.getByRole('list', { name: 'Active grants' }).getByRole('listitem');
   await grant.getByText(/payer · 4 uses left/).waitFor();
   assert.deepEqual(await violationsOf(page), []);
   await grant.getByRole('button', { name: 'End' }).click();
   await page.getByRole('button', { name: 'End it' }).click();
-  await page.getByRole('heading', { name: 'No approval still allows anything' }).waitFor();
+  await page.getByRole('heading', { name: 'No active grants' }).waitFor();
   assert.equal((await call(agent, '/v1/charges?dry=3', '{}')).body.error.code, 'APPROVAL_WITHDRAWN');
 });
 
@@ -166,7 +166,7 @@ test('every page is accessible', async (t) => {
   await page.getByRole('heading', { name: 'Sign in to Leasehold' }).waitFor();
   assert.deepEqual(await violationsOf(page), [], 'sign-in');
   await signIn(opened, service.adminToken);
-  for (const name of ['Now', 'Approvals', 'Access', 'Credentials', 'Agents', 'Log', 'Settings']) {
+  for (const name of ['Now', 'Approvals', 'Access', 'Credentials', 'Agents', 'Audit log', 'Settings']) {
     await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click();
     await page.getByRole('heading', { name, level: 1 }).waitFor();
     await settle(page);

@@ -71,7 +71,7 @@ test('a session that seems to be always near its end is renewed once a minute', 
   };
   await page.route(/auth\/session$/, (route) => route.fulfill({ json: { data } }));
   await page.reload();
-  await page.getByText('Absolute end').waitFor();
+  await page.getByText('Ends at the latest').waitFor();
   await work(5);
   assert.ok(renewals.started() >= 4 && renewals.started() <= 6, `${renewals.started()} in five minutes`);
   // This is the first minute of the session.

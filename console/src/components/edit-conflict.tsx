@@ -45,7 +45,7 @@ interface Props {
 export function ConflictNotice({ what, conflict: { current, change }, onReload, onKeep }: Props) {
   const verb = current === null ? 'deleted' : 'changed';
   return (
-    <section className="notice warning conflict" role="alert" aria-label="Changed by somebody else">
+    <section className="notice warning conflict" role="alert" aria-label="Changed in the meantime">
       <p>
         <strong>
           {what} was {verb} since you opened it. Nothing was saved.
@@ -57,8 +57,8 @@ export function ConflictNotice({ what, conflict: { current, change }, onReload, 
         </p>
       )}
       <p>
-        {current === null ? 'Reload closes this form.' : 'Reload shows the present state and discards your changes.'}
-        {onKeep !== null && ' Keep mine leaves your fields as they are, and the next save applies them on top of it.'}
+        {current === null ? 'Reload closes this form.' : 'Reload shows the current state and discards your changes.'}
+        {onKeep !== null && ' Keep mine keeps your fields. The next save applies them on top of the current state.'}
       </p>
       <div className="buttons">
         <button type="button" onClick={onReload}>

@@ -10,20 +10,20 @@ interface Props {
 /** Advice by error code; the message describes the error. */
 const ADVICE: Readonly<Record<string, string>> = {
   ACCESS_DENIED:
-    'Your roles, or the policies that limit what you may change, do not include this. An administrator can change roles under Settings and policies under Access.',
+    'Your roles or your policies do not allow this. An administrator can change roles under Settings and policies under Access.',
   ALREADY_EXISTS: 'Choose another name, or open the one that exists and change it.',
   PRECONDITION_FAILED:
-    'Somebody changed or deleted it since you read it. Look at what it is now before you repeat your change.',
+    'It was changed or deleted since you opened it. Check its current state before you repeat your change.',
   UNAUTHENTICATED: 'Sign in again.',
-  APPROVAL_PENDING: 'Nothing was refused: an operator has to approve it under Approvals. Then try again.',
-  VAULT_LOCKED: 'Unlock the vault on the machine of the server: leasehold unlock.',
+  APPROVAL_PENDING: 'An operator must approve the request under Approvals. Then try again.',
+  VAULT_LOCKED: 'Unlock the vault on the server’s machine: leasehold unlock.',
   UNAVAILABLE: 'Try again in a few seconds.',
-  UNREACHABLE: 'Check that the server runs and that this machine reaches it, then try again.',
+  UNREACHABLE: 'Check that the server is running and reachable from this machine, then try again.',
   TIMED_OUT: 'The server is slow or unreachable. Try again.',
   RATE_LIMITED: 'Wait a moment, then try again.',
   NOT_FOUND: 'It may have been deleted in the meantime.',
-  INVALID_REQUEST: 'Correct the field that the message names.',
-  INTERNAL_ERROR: 'Give the request id to the operator of the server; its log has the cause.',
+  INVALID_REQUEST: 'Correct the field in the message.',
+  INTERNAL_ERROR: 'Give the request id to an administrator. The server log shows the cause.',
   INVALID_RESPONSE: 'The console and the server may have different versions. Reload the page.',
 };
 const UNKNOWN = 'Reload the page; a new version may have been installed. If it happens again, report the cause.';
@@ -34,7 +34,7 @@ const causeOf = (error: unknown): string =>
 
 export function ErrorPanel({ error, onRetry }: Props) {
   const known = error instanceof LeaseholdError ? error : null;
-  const message = known?.message ?? 'The console could not do this.';
+  const message = known?.message ?? 'The operation failed.';
   const advice = known === null ? UNKNOWN : ADVICE[known.code];
   return (
     <section className="notice danger error-panel" role="alert">

@@ -2,7 +2,7 @@
 export function Loading({ what }: { readonly what: string }) {
   return (
     <p className="loading" role="status">
-      Loading {what} …
+      Loading {what}…
     </p>
   );
 }

@@ -101,9 +101,9 @@ function PaletteContent({ onClose }: Pick<Props, 'onClose'>) {
 }
 
 function describeFound(count: number, isSearching: boolean, hasFailed: boolean): string {
-  if (isSearching) return 'Searching …';
-  if (hasFailed) return `${count} found without the vault, which could not be searched`;
-  return count === 0 ? 'Nothing has this name.' : `${count} found`;
+  if (isSearching) return 'Searching…';
+  if (hasFailed) return `${count} found; the vault could not be searched`;
+  return count === 0 ? 'No results' : `${count} found`;
 }
 
 interface Found {

@@ -69,7 +69,7 @@ function EndNotice({ leftMs, isExtensible }: NearEnd) {
   if (!isExtensible) {
     return (
       <p className="notice warning" role="status">
-        Your session ends in {minutes} min, as each one does 12 hours after it began. Sign in again to continue.
+        Your session ends in {minutes} min, because sessions last at most 12 hours. Sign in again to continue.
       </p>
     );
   }

@@ -6,14 +6,14 @@ import { client } from '../session/console-client.ts';
 const INTERVAL_MS = 10_000;
 
 const ADVICE: readonly [pattern: RegExp, title: string, advice: string][] = [
-  [/"locked"/, 'The vault is locked', 'Unlock it on the machine of the server: leasehold unlock.'],
+  [/"locked"/, 'The vault is locked', 'Unlock it on the server’s machine: leasehold unlock.'],
   [
     /"rolled_back"/,
-    'The log has lost entries',
-    'Only the log is shown. Read docs/operations.md, then run: leasehold audit accept-rollback.',
+    'The audit log has lost entries',
+    'The server is in recovery mode: only the audit log is available. Read docs/operations.md, then run: leasehold audit accept-rollback.',
   ],
-  [/"failing"/, 'The server cannot write', 'Check its disk and its log. It tries again every second.'],
-  [/"(?:starting|stopping)"/, 'The server starts or stops', 'This page continues when it is ready.'],
+  [/"failing"/, 'The server cannot write', 'Check its disk and the server log. It retries every second.'],
+  [/"(?:starting|stopping)"/, 'The server is starting or stopping', 'This page continues when it is ready.'],
 ];
 
 export function StatusNotice() {
@@ -23,8 +23,11 @@ export function StatusNotice() {
     refetchInterval: INTERVAL_MS,
   });
   if (!(error instanceof LeaseholdError)) return null;
-  const [, title = 'The server does not answer', advice = 'Check that it runs and that this machine reaches it.'] =
-    ADVICE.find(([pattern]) => pattern.test(error.message)) ?? [];
+  const [
+    ,
+    title = 'The server does not respond',
+    advice = 'Check that it is running and reachable from this machine.',
+  ] = ADVICE.find(([pattern]) => pattern.test(error.message)) ?? [];
   return (
     <div className="notice danger" role="status">
       <p>

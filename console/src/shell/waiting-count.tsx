@@ -21,7 +21,7 @@ export function WaitingCount() {
   if (count === 0) return null;
   return (
     <span className="waiting-count">
-      {count.toLocaleString('en')} <span className="visually-hidden">waiting</span>
+      {count.toLocaleString('en')} <span className="visually-hidden">pending</span>
     </span>
   );
 }

@@ -17,7 +17,7 @@ export function CallbackPage() {
   return (
     <main id="main" className="sign-in">
       <PageHeading title="Signing in" />
-      {error === null ? <p role="status">Checking with the server …</p> : <ErrorPanel error={error} />}
+      {error === null ? <p role="status">Checking with the server…</p> : <ErrorPanel error={error} />}
       {error !== null && <Link href="/">Sign in another way</Link>}
     </main>
   );

@@ -38,8 +38,8 @@ export function EnrolPage() {
       <PageHeading title="Register a passkey" />
       {error !== null && <ErrorPanel error={error} />}
       {code === null && (
-        <EmptyState title="The address has no code">
-          Ask an administrator for a new link. Each can be used once and within its time.
+        <EmptyState title="This invitation link is incomplete">
+          Ask an administrator for a new link. Each link works once, until it expires.
         </EmptyState>
       )}
       {isDone && (

@@ -9,7 +9,7 @@ export async function startOidc(): Promise<void> {
   const { url, state } = await signInCalls.oidcOptions();
   const target = new URL(url);
   if (target.protocol !== 'https:' && target.protocol !== 'http:') {
-    throw new LeaseholdError('INVALID_RESPONSE', 'the address of the provider must be an http or https address');
+    throw new LeaseholdError('INVALID_RESPONSE', 'the URL of the provider must use http or https');
   }
   sessionStorage.setItem(STATE_KEY, state);
   sessionStorage.setItem(RETURN_KEY, location.pathname + location.search);

@@ -14,7 +14,7 @@ function toResponse(credential: Credential | null): unknown {
 /** Explains the errors of the browser, most of which are not helpful. */
 async function ask(work: () => Promise<Credential | null>): Promise<unknown> {
   if (!('PublicKeyCredential' in window)) {
-    throw new LeaseholdError('BAD_KEY', 'this browser has no passkeys here; they need https or localhost');
+    throw new LeaseholdError('BAD_KEY', 'this browser does not support passkeys here; they need https or localhost');
   }
   try {
     return toResponse(await work());

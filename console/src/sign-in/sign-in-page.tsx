@@ -58,8 +58,8 @@ export function SignInPage() {
       )}
       {methods.data?.passkey === false && !methods.data.setup && (
         <p className="hint">
-          Passkeys and the identity provider do not work at this address. They work at localhost, and over HTTPS at a
-          name that the server was started with (--public-name).
+          Passkeys and the identity provider are not available at this URL. Use localhost, or HTTPS at a name that is
+          configured with --public-name.
         </p>
       )}
       <TokenForm isBusy={isBusy} onSubmit={(token) => void attempt(() => signInWithToken(token))} />

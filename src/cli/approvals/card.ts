@@ -19,7 +19,7 @@ const LABEL_WIDTH = 11;
  */
 const CONTINUATION = ' '.repeat(8);
 const BODY_MARGIN = '  | ';
-const WEBSOCKET = 'Opens a WebSocket: what is sent over it afterwards is not shown';
+const WEBSOCKET = 'Opens a WebSocket: messages sent over it later are not shown';
 
 export function approvalCard(group: readonly [Approval, ...Approval[]], options: CardOptions): string {
   const [first] = group;

@@ -18,7 +18,7 @@ import { PolicyDiff } from './policy-diff.tsx';
 import { sentenceOf } from './policy-sentence.ts';
 import { forgetDecisions, savePolicy } from './save-policy.ts';
 
-const NOT_AN_EDITOR = 'Your role does not include this; an editor can apply it.';
+const NOT_AN_EDITOR = 'Requires the editor role.';
 
 interface FixCardProps {
   readonly answer: SimulatedAccess;
@@ -50,7 +50,7 @@ function RegistrationFix({ name }: { readonly name: PrincipalName }) {
     <section className="card" aria-label="How to allow it">
       <h2>How to allow it</h2>
       <p>
-        This name is not registered, so every access under it is denied, whatever the policies say.{' '}
+        This name is not registered. Every access under it is denied, whatever the policies grant.{' '}
         <Link href={isOperator ? '/settings?section=operators' : '/agents'}>
           {isOperator ? 'Add the operator' : 'Register the agent'}
         </Link>
@@ -63,11 +63,11 @@ function RegistrationFix({ name }: { readonly name: PrincipalName }) {
 function MissingFix({ path, finding }: { readonly path: string; readonly finding: UseObstacle }) {
   const isStored = finding === 'the credential has no targets';
   return (
-    <section className="card" aria-label="What a use needs">
-      <h2>What a use needs</h2>
+    <section className="card" aria-label="Missing requirement">
+      <h2>Missing requirement</h2>
       {isStored ? (
         <p>
-          The credential has no targets, so it cannot be used, whatever the policies say:{' '}
+          The credential has no targets, so it cannot be used, whatever the policies grant:{' '}
           <Link href={`/credentials?path=${encodeURIComponent(path)}`}>set them with the placement of its value</Link>.
         </p>
       ) : (

@@ -67,7 +67,7 @@ export function MatrixView() {
               onMove={(offset) => setParameters({ paths_from: offset === 0 ? null : String(offset) })}
             />
           </div>
-          <p className="hint">A cell opens the simulator, which can grant it.</p>
+          <p className="hint">Select a cell to simulate or grant access.</p>
           <MatrixGrid
             matrix={data}
             onOpen={({ agent: name, path, action }) =>
@@ -113,20 +113,20 @@ function Pager({ what, offset, shown, step, total, onMove }: PagerProps) {
 function NothingToDecide({ isFiltered, hasAgents }: { readonly isFiltered: boolean; readonly hasAgents: boolean }) {
   if (isFiltered) {
     return (
-      <EmptyState title={hasAgents ? 'No credential is below this path' : 'No agent has a name that begins with this'}>
+      <EmptyState title={hasAgents ? 'No credentials below this path' : 'No matching agents'}>
         Remove a filter, or shorten it.
       </EmptyState>
     );
   }
   if (!hasAgents) {
     return (
-      <EmptyState title="No agent is registered" command="leasehold agent add ci-runner">
+      <EmptyState title="No agents yet" command="leasehold agent add ci-runner">
         The matrix shows what each agent may do. <Link href="/agents">Register a first agent</Link>.
       </EmptyState>
     );
   }
   return (
-    <EmptyState title="The vault has no credential" command="leasehold put demo/first">
+    <EmptyState title="No credentials yet" command="leasehold put demo/first">
       The matrix shows what each agent may do with each credential.{' '}
       <Link href="/credentials">Store a first credential</Link>.
     </EmptyState>

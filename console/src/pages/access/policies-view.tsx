@@ -52,7 +52,7 @@ const COLUMNS: readonly TableColumn<PolicyText>[] = [
 ];
 const FIELDS: readonly FilterField[] = [{ name: 'q', label: 'Find', placeholder: 'name, agent or path' }];
 const keyOf = ({ name }: PolicyText): string => name;
-const NOT_AN_EDITOR = 'Your role does not include policies; an editor can write them.';
+const NOT_AN_EDITOR = 'Requires the editor role.';
 
 export function PoliciesView() {
   const [parameters] = useSearchParams();
@@ -81,7 +81,7 @@ export function PoliciesView() {
       </div>
       {isCut && (
         <p className="hint">
-          The first {MAX_FILTERED.toLocaleString('en')} policies were read. The search (/) finds others by name.
+          The first {MAX_FILTERED.toLocaleString('en')} policies were searched. Press / to find others by name.
         </p>
       )}
       {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
@@ -116,7 +116,7 @@ export function PoliciesView() {
 function NoPolicies({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered) {
     return (
-      <EmptyState title="No policy has this in its name, principal or resources">
+      <EmptyState title="No matching policies">
         Clear the filter to see all. Patterns are compared as they are written; the simulator finds the policies that
         match a path.
       </EmptyState>
@@ -124,7 +124,7 @@ function NoPolicies({ isFiltered }: { readonly isFiltered: boolean }) {
   }
   return (
     <EmptyState
-      title="No policy exists, so every agent is denied everything"
+      title="No policies yet: every request is denied"
       command="leasehold policy put ci-reads-demo --principal agent:ci-runner --resource 'demo/*' --action retrieve"
     >
       A policy names an agent, actions and paths. Create the first one with the button or this command.
@@ -199,7 +199,7 @@ function PolicyPanel({ name, isEditor, onClose }: PanelProps) {
             onClose={() => setDialog(null)}
           >
             <p>This ends, unless another policy grants it too: {sentenceOf(policy)}</p>
-            <p>Leases that were issued stay until they expire or are revoked.</p>
+            <p>Leases that were already issued stay valid until they expire or are revoked.</p>
           </ConfirmDialog>
         </>
       )}

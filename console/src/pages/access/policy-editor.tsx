@@ -91,7 +91,7 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
           />
         </div>
         <Problem text={acrossFields ?? undefined} />
-        <section aria-label="What is saved" className="confirm-text">
+        <section aria-label="Changes to save" className="confirm-text">
           {draft !== null && (
             <>
               <p>{sentenceOf(draft)}</p>

@@ -62,6 +62,6 @@ export function sentenceOf({ principal, resources, actions, maxTtlSeconds, limit
 export function approvalText({ each, quorum, timeoutSeconds, policyNames }: ApprovalTerms): string {
   return (
     `${counted(quorum, 'operator')} must approve ${EXTENTS[each]} within ${durationText(timeoutSeconds)}; ` +
-    `demanded by ${joined(policyNames)}`
+    `required by ${joined(policyNames)}`
   );
 }

@@ -116,8 +116,8 @@ function Simulator({ asked }: { readonly asked: QuestionFields }) {
       {data != null && <AnswerView answer={data} />}
       {!isAsked && (
         <p className="hint">
-          The simulator says what the server would decide now, and why. It accesses and records nothing. A cell of the
-          matrix opens it, too.
+          The simulator shows the current decision of the server, with reasons. Nothing is accessed or recorded. You can
+          also open it from a cell of the matrix.
         </p>
       )}
     </>
@@ -178,7 +178,7 @@ function AnswerView({ answer }: { readonly answer: SimulatedAccess }) {
             ['lease', lease_ttl === null ? null : `up to ${durationText(lease_ttl)}`],
             ['approval', approval === null ? 'not needed' : approvalText(approval)],
             ...(isRegistered ? [] : [['denied, because', `${agent} is not registered`] as const]),
-            ...(finding === null ? [] : [['a use is denied', finding] as const]),
+            ...(finding === null ? [] : [['use is denied', finding] as const]),
             ...(nearest_pattern === null ? [] : [['nearest pattern', nearest_pattern] as const]),
           ]}
         />
@@ -202,8 +202,8 @@ function PolicyTable({ policies, action }: { readonly policies: readonly Conside
   const shown = policies.filter(({ failed }) => failed !== 'principal');
   const others = policies.length - shown.length;
   return (
-    <section className="card" aria-label="Policies that were considered">
-      <h2>Policies that were considered</h2>
+    <section className="card" aria-label="Policies considered">
+      <h2>Policies considered</h2>
       {shown.length > 0 && (
         <div className="scrolls">
           <table className="plain-table">

@@ -55,10 +55,10 @@ export function AgentPanel({ name, onPanic, onClose }: Props) {
             </button>
           </div>
           <p>
-            <Link href={`/access?${new URLSearchParams({ view: 'simulator', for: name })}`}>Grant something</Link>: the
+            <Link href={`/access?${new URLSearchParams({ view: 'simulator', for: name })}`}>Grant access</Link>: the
             simulator proposes a policy for an action and a path.
           </p>
-          {!mayEdit && <p className="hint">Changing agents needs the role editor, which an administrator gives.</p>}
+          {!mayEdit && <p className="hint">Changing agents requires the editor role.</p>}
           <Leases agent={name} />
           <Sessions agent={name} />
           <RotateDialog name={name} isOpen={dialog === 'rotate'} onClose={close} />
@@ -99,13 +99,13 @@ function RotateDialog({ name, isOpen, onClose }: DialogProps) {
     >
       <KeyFields agent={name} />
       <label className="field">
-        <span>The former key is valid for another</span>
+        <span>The previous key stays valid for</span>
         <select name="grace" defaultValue="300">
           <option value="0">0 seconds: it was stolen</option>
           <option value="300">5 minutes</option>
-          <option value="3600">hour</option>
-          <option value="86400">day</option>
-          <option value="604800">week</option>
+          <option value="3600">1 hour</option>
+          <option value="86400">1 day</option>
+          <option value="604800">1 week</option>
         </select>
       </label>
       <p className="hint">Sessions and leases stay. To end them too, use Panic afterwards.</p>
@@ -149,11 +149,11 @@ function WhatEnds({ name }: { readonly name: string }) {
           end.
         </li>
         <li>It can no longer log in.</li>
-        <li>A private key that the server made for it is deleted.</li>
+        <li>If the server stores its private key, that key is deleted.</li>
       </ul>
       <p>
-        Policies that name it stay, and apply to an agent that is registered under this name later. The log and the
-        record of what it has seen stay, too.
+        Policies that name it are kept, and apply to any agent that is registered under this name later. The audit log
+        and its exposure record are also kept.
       </p>
     </>
   );

@@ -93,7 +93,7 @@ export function AgentsPage() {
         <button
           type="button"
           disabled={!mayEdit}
-          title={mayEdit ? undefined : 'Needs the role editor'}
+          title={mayEdit ? undefined : 'Requires the editor role'}
           onClick={() => setRegistering(true)}
         >
           Register an agent
@@ -102,7 +102,7 @@ export function AgentsPage() {
           type="button"
           className="danger"
           disabled={!mayPanic}
-          title={mayPanic ? undefined : 'Needs the role admin'}
+          title={mayPanic ? undefined : 'Requires the admin role'}
           onClick={() => setScope('everything')}
         >
           Panic: end everything
@@ -134,7 +134,7 @@ function AgentList({ onPanic }: { readonly onPanic: (agent: string) => void }) {
       {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
       {rows.error === null && (
         <p className="count">
-          {rows.isPending && 'Reading …'}
+          {rows.isPending && 'Loading…'}
           {!rows.isPending &&
             (rows.isCut ? `${count} of the first ${MAX_FOUND} names found; type more of the name` : count)}
         </p>
@@ -168,7 +168,7 @@ function RegisterDialog({ isOpen, onClose }: { readonly isOpen: boolean; readonl
   const register = async (values: FormData): Promise<void> => {
     const [name, description] = [textOf(values, 'name'), textOf(values, 'description')];
     await client.agents.register({ name, description, ...keyOf(values) });
-    announce(`The agent ${name} is registered. Next, a policy has to grant it something.`);
+    announce(`The agent ${name} is registered. Next, grant it access with a policy.`);
     await queries.invalidateQueries({ queryKey: ['agents'] });
     setParameters({ ...Object.fromEntries(LEASE_PARAMETERS.map((each) => [each, null])), view: null, agent: name });
   };
@@ -178,8 +178,8 @@ function RegisterDialog({ isOpen, onClose }: { readonly isOpen: boolean; readonl
       <TextField label="Description (optional)" name="description" />
       <KeyFields agent={null} />
       <p className="hint">
-        An agent may do nothing until a policy grants it something. To make the key on the agent’s machine and register
-        it in one step: <code>leasehold agent add NAME</code>
+        An agent has no access until a policy grants it. To create the key on the agent’s machine and register it in one
+        step: <code>leasehold agent add NAME</code>
       </p>
     </FormDialog>
   );
@@ -187,13 +187,13 @@ function RegisterDialog({ isOpen, onClose }: { readonly isOpen: boolean; readonl
 
 function NoAgents({ isFiltered, isCut }: { readonly isFiltered: boolean; readonly isCut: boolean }) {
   if (isCut) {
-    return <EmptyState title="No agent is among the names that were found first">Type more of the name.</EmptyState>;
+    return <EmptyState title="No match in the first results">Type more of the name.</EmptyState>;
   }
-  if (isFiltered) return <EmptyState title="No agent has this in its name">Clear the filter to see all.</EmptyState>;
+  if (isFiltered) return <EmptyState title="No matching agents">Clear the filter to see all.</EmptyState>;
   return (
-    <EmptyState title="No agent is registered" command="leasehold agent add deploy-bot">
-      An agent is a program that gets credentials by lease, under its name and its key. Register the first one above, or
-      on its machine with this command, which makes its key there.
+    <EmptyState title="No agents yet" command="leasehold agent add deploy-bot">
+      An agent is a program that accesses credentials through leases, under its own name and key. Register the first one
+      above, or run this command on its machine, which creates the key there.
     </EmptyState>
   );
 }

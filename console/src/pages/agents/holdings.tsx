@@ -66,10 +66,10 @@ export function Leases({ agent }: { readonly agent: string }) {
   const status = isAll ? {} : ({ status: 'active' } as const);
   return (
     <section aria-label="Leases">
-      <h3>{isAll ? 'Leases' : 'Live leases'}</h3>
+      <h3>{isAll ? 'Leases' : 'Active leases'}</h3>
       <label className="toggle">
         <input type="checkbox" checked={isAll} onChange={({ target }) => setAll(target.checked)} />
-        Also those that have ended
+        Include ended leases
       </label>
       <ShortList
         key={String(isAll)}
@@ -85,7 +85,7 @@ export function Leases({ agent }: { readonly agent: string }) {
             </p>
           </>
         )}
-        empty="It holds no lease."
+        empty="No leases."
         intervalMs={LEASES_INTERVAL_MS}
       />
     </section>
@@ -95,14 +95,14 @@ export function Leases({ agent }: { readonly agent: string }) {
 export function Exposure({ agent }: { readonly agent: string }) {
   return (
     <section aria-label="Exposure">
-      <h3>What it has seen and used</h3>
+      <h3>Credentials seen and used</h3>
       <ShortList
         label="Credentials"
         queryKey={['exposure', agent]}
         read={(limit, signal) => client.exposure.list({ agent, limit }, { signal })}
         keyOf={({ path }) => path}
         row={(exposure) => <Exposed exposure={exposure} />}
-        empty="It has neither seen nor used a credential."
+        empty="No credentials were seen or used."
         intervalMs={EXPOSURE_INTERVAL_MS}
       />
     </section>
@@ -149,16 +149,16 @@ export function Sessions({ agent }: { readonly agent: string }) {
   return (
     <section aria-label="Sessions">
       <h3>Sessions</h3>
-      {sessions !== undefined && <p>{`It has ${countText(sessions, 'live session')}. A session lasts an hour.`}</p>}
+      {sessions !== undefined && <p>{`${countText(sessions, 'active session')}. A session lasts one hour.`}</p>}
       <p>
-        {data !== undefined && last === undefined && 'It has not logged in yet.'}
+        {data !== undefined && last === undefined && 'No login yet.'}
         {last !== undefined && (
           <>
             Its last login was <Time at={last.timestamp} />.
           </>
         )}
       </p>
-      <Link href={`/log?agent=${encodeURIComponent(agent)}`}>Show its entries in the log</Link>
+      <Link href={`/log?agent=${encodeURIComponent(agent)}`}>Show its entries in the audit log</Link>
     </section>
   );
 }

@@ -14,7 +14,7 @@ export function KeyFields({ agent }: { readonly agent: string | null }) {
       <legend>Key</legend>
       <label className="choice">
         <input type="radio" name="key" value="own" checked={isOwn} onChange={() => setOwn(true)} />
-        <span>The agent’s own key. The server never has the private half.</span>
+        <span>The agent’s own key. The server never receives the private half.</span>
       </label>
       <label className="choice">
         <input type="radio" name="key" value="service" checked={!isOwn} onChange={() => setOwn(false)} />

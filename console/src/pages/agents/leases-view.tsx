@@ -66,7 +66,7 @@ export function LeasesView() {
       <FilterBar fields={FIELDS} label="Filter the leases" />
       {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
       {rows.error === null && (
-        <p className="count">{rows.isPending ? 'Reading …' : countText(rows.total, `${status ?? ''} lease`.trim())}</p>
+        <p className="count">{rows.isPending ? 'Loading…' : countText(rows.total, `${status ?? ''} lease`.trim())}</p>
       )}
       <div className="split">
         <DataTable
@@ -86,12 +86,12 @@ export function LeasesView() {
 
 function NoLeases({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered) {
-    return <EmptyState title="No lease has these properties">Remove a filter to see other leases.</EmptyState>;
+    return <EmptyState title="No matching leases">Remove a filter to see more leases.</EmptyState>;
   }
   return (
-    <EmptyState title="No lease was issued" command="leasehold get demo/first">
-      Each retrieval and each use issues a lease, which names who got what and until when. Leases that have ended are
-      listed for 7 days.
+    <EmptyState title="No leases yet" command="leasehold get demo/first">
+      Each retrieval and each brokered request issues a lease, which records the agent, the credential and the expiry.
+      Ended leases are listed for 7 days.
     </EmptyState>
   );
 }
@@ -121,8 +121,8 @@ function LeasePanel({ id, onClose }: { readonly id: string; readonly onClose: ()
               Revoke …
             </button>
           </div>
-          {!mayRevoke && <p className="hint">Revoking leases needs the role editor, which an administrator gives.</p>}
-          {data.status !== 'active' && <p className="hint">The lease has ended, so nothing is left to revoke.</p>}
+          {!mayRevoke && <p className="hint">Revoking leases requires the editor role.</p>}
+          {data.status !== 'active' && <p className="hint">The lease has already ended.</p>}
           <RevokeDialog lease={data} isOpen={isRevoking} onClose={() => setRevoking(false)} />
         </>
       )}
@@ -190,8 +190,8 @@ function RevokeDialog({ lease: { lease_id, agent_name, path, version, expires_at
         otherwise end at <Time at={expires_at} />. Its requests in flight are aborted.
       </p>
       <p>
-        Other leases, sessions and policies stay, so {agent_name} can get a new lease. A value that it has seen stays
-        known: rotate it.
+        Other leases, sessions and policies stay, so {agent_name} can obtain a new lease. Rotate the value if it was
+        seen.
       </p>
     </ConfirmDialog>
   );

@@ -56,7 +56,7 @@ function WhatEnds({ agent }: { readonly agent: string | undefined }) {
       <ul className="ends">
         <li>
           <strong>{countText(leases, 'active lease')}</strong>
-          {agent === undefined ? ', those of operators included' : ''}
+          {agent === undefined ? ', including those of operators' : ''}
         </li>
         <li>
           <strong>{countText(sessions, 'session')}</strong>
@@ -65,15 +65,15 @@ function WhatEnds({ agent }: { readonly agent: string | undefined }) {
           <strong>{countText(streams, 'request in flight', 'requests in flight')}</strong> on the node that responds,
           and those on other nodes
         </li>
-        <li>requests that wait for approvals, and approvals that were given</li>
+        <li>pending approvals, and approvals that were given</li>
       </ul>
       {agent !== undefined && (
         <p>
-          It has seen or used <strong>{countText(exposed, 'credential')}</strong>. You then see which to rotate.
+          It has seen or used <strong>{countText(exposed, 'credential')}</strong>. The result lists those to rotate.
         </p>
       )}
       <p>
-        Registrations and policies stay, so {agent === undefined ? 'agents' : 'the agent'} can log in again.
+        Registrations and policies are kept, so {agent === undefined ? 'agents' : 'the agent'} can log in again.
         {agent === undefined
           ? ' Operators stay signed in.'
           : ' If its key was stolen, deregister it or replace the key first.'}{' '}
@@ -124,7 +124,7 @@ export function PanicResult({ scope, result, onClose }: ResultProps) {
         {countText(leases, 'lease')} revoked, {countText(sessions, 'session')} ended, {countText(streams, 'request')}{' '}
         aborted.{' '}
         {rotate.length === 0
-          ? 'No value was seen, so nothing has to be rotated.'
+          ? 'No value was seen, so no rotation is needed.'
           : `${countText(current.length, 'current value was', 'current values were')} seen: rotate each at its service, then store the new value.`}{' '}
         {used_only.length > 0 &&
           `${countText(used_only.length, 'version was', 'versions were')} only used, never seen, and need not be rotated.`}

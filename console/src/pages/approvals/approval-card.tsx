@@ -28,7 +28,7 @@ interface Props {
 }
 
 const UNREADABLE = 'The request can no longer be read, so it cannot be approved. Deny it, and the agent can ask again.';
-const TOO_EARLY = 'Not answered: the request was not yet shown for half a second. Answer it again.';
+const TOO_EARLY = 'Not answered: the request must be visible for half a second first. Answer it again.';
 
 export function ApprovalCard({ requests, onAnswered }: Props) {
   const [{ listed: first }] = requests;
@@ -96,8 +96,8 @@ export function ApprovalCard({ requests, onAnswered }: Props) {
       <About requests={requests} />
       {!mayAnswer && (
         <p className="notice warning">
-          You see that it waits, and not the request: that and an answer need the role approver, which an administrator
-          gives under Settings.
+          Viewing and answering the request requires the approver role, which an administrator can assign under
+          Settings.
         </p>
       )}
       {requests.map(({ listed, read }) =>
@@ -182,10 +182,10 @@ function About({ requests }: { readonly requests: CardRequests }) {
           </Link>,
         ],
         // The agent's own text, which is not verified.
-        ['It says', purposes.length === 0 ? null : <Purposes key="says" purposes={purposes} />],
-        ['Demanded by', first.policy_names.join(', ')],
+        ['Stated purpose', purposes.length === 0 ? null : <Purposes key="says" purposes={purposes} />],
+        ['Required by', first.policy_names.join(', ')],
         ['Approvals', `${approvals.length} of ${quorum}${names === '' ? '' : `: ${names}`}`],
-        ['Asked', <Time key="asked" at={first.requested_at} />],
+        ['Requested', <Time key="asked" at={first.requested_at} />],
       ]}
     />
   );
@@ -216,7 +216,7 @@ function Requests({ approvals }: { readonly approvals: readonly Approval[] }) {
 
 function Shown({ approval: { request, action } }: { readonly approval: Approval }) {
   if (request !== null) return <ExactRequest request={request} />;
-  if (action === 'retrieve') return <p>The agent would see the value itself. That cannot be taken back.</p>;
+  if (action === 'retrieve') return <p>The agent would see the value itself. This cannot be undone.</p>;
   return <p className="notice warning">{UNREADABLE}</p>;
 }
 

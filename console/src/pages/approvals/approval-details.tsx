@@ -43,7 +43,7 @@ export function ApprovalDetails({ id }: { readonly id: string }) {
   if (!mayRead) {
     return (
       <p className="notice warning">
-        A request is shown to operators with the role approver. An administrator gives it under Settings.
+        Viewing the request requires the approver role, which an administrator can assign under Settings.
       </p>
     );
   }
@@ -77,8 +77,8 @@ function Answered({ approval }: { readonly approval: Approval }) {
         rows={[
           ['Agent', approval.agent_name],
           ['Credential', approval.path],
-          ['It says', approval.purpose === null ? null : <q key="says">{showInvisible(approval.purpose)}</q>],
-          ['Asked', <Time key="asked" at={approval.requested_at} isPrecise />],
+          ['Stated purpose', approval.purpose === null ? null : <q key="says">{showInvisible(approval.purpose)}</q>],
+          ['Requested', <Time key="asked" at={approval.requested_at} isPrecise />],
           ['Answered', answered_at === null ? null : <Time key="answered" at={answered_at} isPrecise />],
           ['By', approvals.length > 0 ? approvals.map(({ operator }) => nameOf(operator)).join(', ') : answered_by],
           ['Reason', reason === null ? null : showInvisible(reason)],
@@ -108,20 +108,20 @@ export function EndGrant({ approval }: { readonly approval: ListedApproval }) {
       <button
         type="button"
         disabled={!mayEnd}
-        title={mayEnd ? undefined : 'Needs the role approver'}
+        title={mayEnd ? undefined : 'Requires the approver role'}
         onClick={() => setOpen(true)}
       >
         End
       </button>
       <ConfirmDialog
         isOpen={isOpen}
-        title="End what was approved?"
+        title="End this grant?"
         verb="End it"
         onConfirm={end}
         onClose={() => setOpen(false)}
       >
         <p>{approval.covers}</p>
-        <p>The agent has to ask again. Requests that have passed already stay as they are.</p>
+        <p>The agent must ask again. Requests that were already sent are not affected.</p>
       </ConfirmDialog>
     </>
   );

@@ -6,9 +6,9 @@ import { Grants, History } from './history.tsx';
 import { Inbox } from './inbox.tsx';
 
 const VIEWS = [
-  { view: null, title: 'Waiting' },
+  { view: null, title: 'Pending' },
   { view: 'history', title: 'History' },
-  { view: 'grants', title: 'Live grants' },
+  { view: 'grants', title: 'Active grants' },
 ] as const;
 
 export function ApprovalsPage() {

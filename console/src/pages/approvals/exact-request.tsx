@@ -44,7 +44,7 @@ export function ExactRequest({ request }: { readonly request: Request }) {
       </p>
       {request.opens_websocket && (
         <p className="notice danger">
-          <strong>Opens a WebSocket: what is sent over it afterwards is not shown</strong>
+          <strong>Opens a WebSocket: messages sent over it later are not shown</strong>
         </p>
       )}
       {headers.length > 0 && (
@@ -69,7 +69,7 @@ export function ExactRequest({ request }: { readonly request: Request }) {
       )}
       {truncated && (
         <p className="notice warning">
-          Only the first 16 KiB of {body_bytes.toLocaleString('en')} bytes are shown. The answer is about all of them.
+          Only the first 16 KiB of {body_bytes.toLocaleString('en')} bytes are shown. The answer applies to all of them.
         </p>
       )}
       <Facts

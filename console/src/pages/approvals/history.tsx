@@ -27,7 +27,7 @@ const COLUMNS: readonly TableColumn<ListedApproval>[] = [
     width: '7.5rem',
     cell: ({ status }) => <Badge text={OUTCOMES[status].label} tone={OUTCOMES[status].tone} />,
   },
-  { title: 'Asked', width: '11rem', cell: ({ requested_at }) => <Time at={requested_at} /> },
+  { title: 'Requested', width: '11rem', cell: ({ requested_at }) => <Time at={requested_at} /> },
   { title: 'Agent', width: 'minmax(7rem, 1fr)', cell: ({ agent_name }) => agent_name },
   { title: 'Request', width: 'minmax(12rem, 3fr)', cell: (approval) => showInvisible(titleOf(approval)) },
   { title: 'Credential', width: 'minmax(8rem, 1fr)', cell: ({ path }) => path },
@@ -53,11 +53,11 @@ export function History() {
       {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
       <p className="hint">
         {status === undefined ? 'Requests are shown for a week after they have ended.' : OUTCOMES[status].meaning}{' '}
-        {NO_APPROVER} <Link href="/log?event_type=approval.request&result=denied">Show those in the log</Link>
+        {NO_APPROVER} <Link href="/log?event_type=approval.request&result=denied">Show them in the audit log</Link>
       </p>
       <p className="count">
         {rows.isPending
-          ? 'Reading …'
+          ? 'Loading…'
           : `${rows.total.toLocaleString('en')} ${rows.total === 1 ? 'request' : 'requests'}`}
       </p>
       <div className="split">
@@ -68,8 +68,8 @@ export function History() {
           keyOf={keyOf}
           onOpen={({ approval_id }) => navigate(`/approvals/${approval_id}`)}
           empty={
-            <EmptyState title="No request was asked for">
-              A request that needs an approval is listed here, with what became of it.
+            <EmptyState title="No approval requests">
+              Requests that need an approval are listed here, with their outcome.
             </EmptyState>
           }
         />
@@ -91,14 +91,14 @@ export function Grants() {
   const live = data.data.filter((approval) => isLiveGrant(approval, serverNow()));
   if (live.length === 0) {
     return (
-      <EmptyState title="No approval still allows anything">
-        An approval with a scope of several uses, of a time or of a session is listed here until it is used up or ends.
+      <EmptyState title="No active grants">
+        Approvals for several uses, for a period or for a session are listed here until they are used up or end.
       </EmptyState>
     );
   }
   return (
     <>
-      <ul className="grants" aria-label="Live grants">
+      <ul className="grants" aria-label="Active grants">
         {live.map((approval) => (
           <li key={approval.approval_id}>
             <div>
@@ -119,7 +119,7 @@ export function Grants() {
           </li>
         ))}
       </ul>
-      {data.meta.total > MAX_READ && <p className="hint">Those of the newest {MAX_READ} approved requests.</p>}
+      {data.meta.total > MAX_READ && <p className="hint">From the newest {MAX_READ} approved requests.</p>}
     </>
   );
 }

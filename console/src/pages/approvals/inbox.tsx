@@ -51,12 +51,12 @@ export function Inbox() {
     (titles[index + 1] ?? titles[index - 1] ?? document.querySelector<HTMLElement>('h1'))?.focus();
   };
   if (error !== null && data === undefined) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
-  if (isPending) return <Loading what="what waits" />;
+  if (isPending) return <Loading what="the pending approvals" />;
   if (total === 0 && !isFiltered) {
     return (
-      <EmptyState title="Nothing waits for an approval" command={POLICY_COMMAND}>
-        A policy can demand that a person allows each use of a credential. Requests then wait here. This policy demands
-        it.
+      <EmptyState title="No pending approvals" command={POLICY_COMMAND}>
+        A policy can require that an operator approves each use of a credential. The requests then appear here. This
+        command creates such a policy.
       </EmptyState>
     );
   }
@@ -64,10 +64,10 @@ export function Inbox() {
     <>
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
       {/* One agent with many requests must not hide those of other agents. */}
-      <FilterBar fields={FIELDS} label="Filter what waits" />
+      <FilterBar fields={FIELDS} label="Filter the pending approvals" />
       <p className="count">
-        {total.toLocaleString('en')} {total === 1 ? 'request waits' : 'requests wait'}, newest first. Move to a card
-        with Tab or the arrows
+        {total.toLocaleString('en')} {total === 1 ? 'pending request' : 'pending requests'}, newest first. Move to a
+        card with Tab or the arrows
         {mayAnswer ? (
           <>
             ; <kbd>a</kbd> approves it, <kbd>d</kbd> denies it.
@@ -77,7 +77,7 @@ export function Inbox() {
         )}
       </p>
       {/* The arrows are a second way to reach cards that Tab also reaches. */}
-      <div ref={list} role="feed" aria-label="Requests that wait" className="approvals" onKeyDown={moveBetweenCards}>
+      <div ref={list} role="feed" aria-label="Pending requests" className="approvals" onKeyDown={moveBetweenCards}>
         {cards.map((requests) => (
           <ApprovalCard key={requests[0].listed.approval_id} requests={requests} onAnswered={focusNext} />
         ))}
@@ -89,7 +89,7 @@ export function Inbox() {
       )}
       {total > MAX_READ && (
         <p className="hint">
-          The newest {MAX_READ} are read. Older ones follow as these are answered; a filter shows them now.
+          The newest {MAX_READ} are read. Earlier ones appear as these are answered. Use a filter to see them now.
         </p>
       )}
     </>
@@ -108,7 +108,8 @@ function moveBetweenCards(event: KeyboardEvent): void {
 function useAnnouncedTotal(total: number | null): void {
   const before = useRef<number | null>(null);
   useEffect(() => {
-    if (total !== null && before.current !== null && total > before.current) announceQuietly(`${total} requests wait.`);
+    if (total !== null && before.current !== null && total > before.current)
+      announceQuietly(`${total} pending requests.`);
     before.current = total;
   }, [total]);
 }

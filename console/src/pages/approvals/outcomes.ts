@@ -9,23 +9,23 @@ interface Outcome {
 }
 
 export const OUTCOMES: Readonly<Record<ListedApproval['status'], Outcome>> = {
-  pending: { label: 'Waiting', tone: 'warning', meaning: 'Nothing was sent. Operators have not answered yet.' },
-  approved: { label: 'Approved', tone: 'good', meaning: 'Operators allowed it.' },
-  denied: { label: 'Denied', tone: 'danger', meaning: 'An operator said no. Nothing was sent.' },
+  pending: { label: 'Pending', tone: 'warning', meaning: 'Nothing was sent. Operators have not answered yet.' },
+  approved: { label: 'Approved', tone: 'good', meaning: 'Operators approved it.' },
+  denied: { label: 'Denied', tone: 'danger', meaning: 'An operator denied it. Nothing was sent.' },
   timed_out: {
     label: 'Timed out',
     tone: 'neutral',
-    meaning: 'Too few operators answered in time. Nothing was sent, and this is not a refusal.',
+    meaning: 'Too few operators answered in time. Nothing was sent. This is not a denial.',
   },
   withdrawn: {
     label: 'Withdrawn',
     tone: 'neutral',
-    meaning: 'It was taken back, or what it relied on changed.',
+    meaning: 'It was withdrawn, or a policy, a target or the agent’s key changed.',
   },
 };
 /** The fifth outcome has no approval: the request is rejected without waiting, and only the audit log records it. */
 export const NO_APPROVER =
-  'A request that fewer operators can answer than must approve is rejected as “no approver”, without waiting.';
+  'If fewer operators can answer than must approve, the request is rejected at once as “no approver”.';
 
 /** A title such as `POST https://api.example.com/v1/charges`, or the retrieval of a value. */
 export function titleOf({ action, method, host, target_path, path }: ListedApproval): string {

@@ -92,7 +92,7 @@ function FullList({ open, onDirectory, onCredential }: Omit<Props, 'prefix'>) {
         <button type="button" className="small" onClick={() => onDirectory(ROOT)}>
           Browse by directory
         </button>
-        <span className="count">{rows.isPending ? 'Reading …' : countText(rows.total, 'credential')}</span>
+        <span className="count">{rows.isPending ? 'Loading…' : countText(rows.total, 'credential')}</span>
       </div>
       <div className="split">
         <DataTable
@@ -104,11 +104,11 @@ function FullList({ open, onDirectory, onCredential }: Omit<Props, 'prefix'>) {
           onOpen={({ path }) => onCredential(path)}
           empty={
             type === undefined ? (
-              <EmptyState title="The vault has no credential" command="leasehold put demo/first">
+              <EmptyState title="No credentials yet" command="leasehold put demo/first">
                 Store the first one with the button above or with this command, which asks for the value.
               </EmptyState>
             ) : (
-              <EmptyState title="No credential has this type">Remove the filter to see all.</EmptyState>
+              <EmptyState title="No credentials of this type">Remove the filter to see all.</EmptyState>
             )
           }
         />
@@ -157,7 +157,7 @@ function LevelList({ prefix, open, onDirectory, onCredential }: Props & { readon
           keyOf={({ kind, path }) => `${kind}:${path}`}
           openKey={open === null ? null : `credential:${open}`}
           onOpen={({ kind, path }) => (kind === 'directory' ? onDirectory(path) : onCredential(path))}
-          empty={<EmptyState title="No credential is below this path">Choose another directory.</EmptyState>}
+          empty={<EmptyState title="No credentials below this path">Choose another directory.</EmptyState>}
         />
       </div>
     </>
@@ -180,13 +180,13 @@ function FoundList({ text, open, onCredential }: Props & { readonly text: string
       </p>
       <div className="split">
         <DataTable
-          label="Credentials that were found"
+          label="Matching credentials"
           columns={RESULT_COLUMNS}
           rows={toRows(found)}
           keyOf={({ name }) => name}
           openKey={open}
           onOpen={({ name }) => onCredential(name)}
-          empty={<EmptyState title="No path contains this text">Try a shorter part of the path.</EmptyState>}
+          empty={<EmptyState title="No matching paths">Try a shorter part of the path.</EmptyState>}
         />
       </div>
     </>

@@ -39,7 +39,7 @@ export function CredentialPanel({ path, onClose }: Props) {
           <Reveal path={path} isEditor={isEditor} />
           <TargetsSection path={path} isEditor={isEditor} />
           <ExposureSection path={path} newest={newest} />
-          <Link href={`/access?view=matrix&prefix=${encodeURIComponent(path)}`}>Show who may do what</Link>
+          <Link href={`/access?view=matrix&prefix=${encodeURIComponent(path)}`}>Show access</Link>
           <Changes credential={data} isEditor={isEditor} onDeleted={onClose} />
         </>
       )}
@@ -87,8 +87,7 @@ function Changes({ credential: { path, versions }, isEditor, onDeleted }: Change
     enabled: dialog === 'delete',
     staleTime: 0,
   });
-  if (!isEditor)
-    return <p className="hint">Your role does not include changes of credentials; an editor can make them.</p>;
+  if (!isEditor) return <p className="hint">Requires the editor role.</p>;
   const remove = async (): Promise<void> => {
     await client.credentials.delete(path);
     announce(`The credential ${path} is deleted.`);
@@ -103,7 +102,7 @@ function Changes({ credential: { path, versions }, isEditor, onDeleted }: Change
       <h3>Changes</h3>
       <div className="buttons">
         <button type="button" onClick={() => setDialog('rotate')}>
-          Store a new version …
+          Store a new version…
         </button>
         <button type="button" className="danger" onClick={() => setDialog('delete')}>
           Delete …
@@ -123,7 +122,7 @@ function Changes({ credential: { path, versions }, isEditor, onDeleted }: Change
         <p>
           {`This destroys ${versions.length === 1 ? '1 version' : `${versions.length} versions`} and ends ${leaseText}.`}
         </p>
-        <p>The log and the record of who has seen it stay. Values cannot be brought back.</p>
+        <p>The audit log and the exposure record are kept. Deleted values cannot be recovered.</p>
       </ConfirmDialog>
     </section>
   );

@@ -8,7 +8,7 @@ import { CredentialList } from './credential-list.tsx';
 import { CredentialPanel } from './credential-panel.tsx';
 import { StoreDialog } from './store-dialog.tsx';
 
-const NOT_AN_EDITOR = 'Your role does not include changes of credentials; an editor can make them.';
+const NOT_AN_EDITOR = 'Requires the editor role.';
 
 export function CredentialsPage() {
   const [parameters] = useSearchParams();

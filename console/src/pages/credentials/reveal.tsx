@@ -97,16 +97,16 @@ export function Reveal({ path, isEditor }: Props) {
       ) : (
         <>
           <p className="hint">
-            Revealing is recorded under your name and issues a lease of {SHOWN_SECONDS} seconds. The exposure then lists
-            you as one who has seen this version.
+            Revealing is recorded under your name and issues a lease of {SHOWN_SECONDS} seconds. The exposure of this
+            version then lists your name.
           </p>
           <div className="buttons">
             <button type="button" disabled={!isEditor} onClick={() => setAsking(true)}>
-              Reveal …
+              Reveal…
             </button>
           </div>
           {!isEditor && (
-            <p className="hint">Your role does not include values; an editor with a policy can see them.</p>
+            <p className="hint">Revealing values requires the editor role and a policy that grants retrieve.</p>
           )}
         </>
       )}
@@ -119,7 +119,7 @@ export function Reveal({ path, isEditor }: Props) {
       >
         <p>
           The value of <code>{path}</code> is shown on this screen for {SHOWN_SECONDS} seconds. The retrieval is
-          recorded under your name, and a lease is issued. If a policy demands an approval, the request waits for it.
+          recorded under your name, and a lease is issued. If a policy requires an approval, the request waits for it.
         </p>
       </ConfirmDialog>
     </section>

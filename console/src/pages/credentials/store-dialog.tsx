@@ -132,9 +132,9 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
           </label>
           {!exists && (
             <label className="field wide-field">
-              <span>Service: where it may go (optional)</span>
+              <span>Service (optional)</span>
               <select value={service} onChange={({ target }) => setService(target.value)}>
-                <option value="">None yet: targets for any other API are set after storing</option>
+                <option value="">Other API (set targets after storing)</option>
                 {services.map(({ name, title }) => (
                   <option key={name} value={name}>
                     {title}
@@ -159,7 +159,7 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
               <SecretField ref={value} label="Value" />
             ) : (
               <label className="field">
-                <span>File, stored as it is, with its last line break</span>
+                <span>File (stored byte for byte, including the last line break)</span>
                 <input ref={file} type="file" required />
               </label>
             )}
@@ -167,11 +167,11 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
         </div>
         <p className="confirm-text" role="status">
           {isStored
-            ? 'The value is stored, and its targets are not. Set them in its details.'
+            ? 'The value was stored, but its targets were not. Set them in its details.'
             : exists
-              ? `This path has a credential: the value becomes version ${newest + 1}, which agents get with their next lease. Active leases stay.`
+              ? `This path has a credential: the value becomes version ${newest + 1}, which agents receive with their next lease. Active leases stay.`
               : isPath && newest === null
-                ? 'No credential has this path: it is created.'
+                ? 'A new credential will be created at this path.'
                 : ''}
         </p>
         {error !== null && <ErrorPanel error={error} />}

@@ -82,7 +82,7 @@ export function TargetsDialog({ path, targets, onClose }: Props) {
         <label className="field wide-field">
           <span>Service</span>
           <select value={text.service} onChange={({ target }) => choose(target.value)}>
-            <option value="">Own origins</option>
+            <option value="">Custom origins</option>
             {services.map(({ name, title, unsupported }) => (
               <option key={name} value={name} disabled={unsupported !== null}>
                 {title}
@@ -91,7 +91,7 @@ export function TargetsDialog({ path, targets, onClose }: Props) {
           </select>
         </label>
         {service?.needs_host === true && (
-          <p className="hint wide-field">Replace * in the origin by the host of your account.</p>
+          <p className="hint wide-field">Replace * in the origin with the host of your account.</p>
         )}
         {text.targets.map((target, index) => (
           <TargetFieldset

@@ -40,7 +40,7 @@ export function TargetsSection({ path, isEditor }: { readonly path: string; read
       <h3>Targets</h3>
       {isPending && <Loading what="the targets" />}
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
-      {data === null && <p>The credential has no targets, so it can be retrieved and not used.</p>}
+      {data === null && <p>The credential has no targets, so it can be retrieved but not used.</p>}
       {targets !== undefined && (
         <>
           <Facts
@@ -61,11 +61,11 @@ export function TargetsSection({ path, isEditor }: { readonly path: string; read
       {isEditor && data !== undefined && (
         <div className="buttons">
           <button type="button" onClick={() => setDialog('edit')}>
-            {data === null ? 'Set targets …' : 'Edit targets …'}
+            {data === null ? 'Set targets…' : 'Edit targets…'}
           </button>
           {data !== null && (
             <button type="button" onClick={() => setDialog('delete')}>
-              Delete targets …
+              Delete targets…
             </button>
           )}
         </div>

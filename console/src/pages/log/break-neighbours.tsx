@@ -45,7 +45,7 @@ export function BreakNeighbours({ breakAt, message }: Props) {
             <th scope="col">No.</th>
             <th scope="col">Entry</th>
             <th scope="col">MAC begins</th>
-            <th scope="col">What is wrong</th>
+            <th scope="col">Fault</th>
           </tr>
         </thead>
         <tbody>
@@ -71,7 +71,7 @@ export function BreakNeighbours({ breakAt, message }: Props) {
 }
 
 function EntryText({ entry }: { readonly entry: AuditEntry | undefined }) {
-  if (entry === undefined) return <>The store has no entry with this number.</>;
+  if (entry === undefined) return <>No entry with this number is stored.</>;
   return (
     <>
       <Time at={entry.timestamp} isPrecise /> {entry.event_type} of {entry.agent_name} on {entry.resource}

@@ -43,7 +43,7 @@ export function EntryPanel({ seq, onClose }: { readonly seq: string; readonly on
     <SidePanel title={`Entry ${number ?? ''}`} onClose={onClose}>
       {entry.isPending && <Loading what="the entry" />}
       {entry.error !== null && <ErrorPanel error={entry.error} onRetry={() => void entry.refetch()} />}
-      {entry.data === null && <p>The log has no entry with this number.</p>}
+      {entry.data === null && <p>The audit log contains no entry with this number.</p>}
       {entry.data != null && (
         <>
           <Facts rows={Object.entries(entry.data).map(toFact)} />
@@ -65,10 +65,10 @@ function Receipt({ seq }: { readonly seq: number }) {
   return (
     <section aria-label="Receipt">
       <h3>Receipt</h3>
-      <p>Proves to anyone who has the public key that this entry is in the log.</p>
+      <p>Proves to anyone who has the public key that this entry is in the audit log.</p>
       {data === undefined && (
         <button type="button" disabled={isFetching} onClick={() => void receipt.refetch()}>
-          {isFetching ? 'Making the receipt …' : 'Make the receipt'}
+          {isFetching ? 'Creating the receipt…' : 'Create the receipt'}
         </button>
       )}
       {error !== null && <ErrorPanel error={error} />}

@@ -75,7 +75,7 @@ export function LogPage() {
   }, [total, isCounted, isTail]);
   return (
     <>
-      <PageHeading title="Log">
+      <PageHeading title="Audit log">
         <label className="toggle">
           <input
             type="checkbox"
@@ -94,7 +94,7 @@ export function LogPage() {
         </button>
         <ExportButton filter={filter} />
       </PageHeading>
-      <FilterBar fields={FIELDS} label="Filter the log" />
+      <FilterBar fields={FIELDS} label="Filter the audit log" />
       {error !== null && <ErrorPanel error={error} onRetry={rows.refetch} />}
       {tail.isFull && (
         <p className="notice warning">
@@ -104,10 +104,10 @@ export function LogPage() {
           </button>
         </p>
       )}
-      {error === null && <p className="count">{isPending ? 'Reading …' : countOf(total)}</p>}
+      {error === null && <p className="count">{isPending ? 'Loading…' : countOf(total)}</p>}
       <div className="split">
         <DataTable
-          label="Entries of the log, newest first"
+          label="Audit entries, newest first"
           columns={COLUMNS}
           rows={rows}
           keyOf={keyOf}
@@ -124,13 +124,11 @@ export function LogPage() {
 
 function NoEntries({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered) {
-    return (
-      <EmptyState title="No entry has these properties">Remove a filter, or widen the time that it covers.</EmptyState>
-    );
+    return <EmptyState title="No matching entries">Remove a filter, or widen the time range.</EmptyState>;
   }
   return (
-    <EmptyState title="The log is empty" command="leasehold put demo/first">
-      Everything that the vault decides is recorded here. Store a first credential to see its entry.
+    <EmptyState title="The audit log is empty" command="leasehold put demo/first">
+      Every decision of the vault is recorded here. Store a first credential to see its entry.
     </EmptyState>
   );
 }

@@ -18,7 +18,7 @@ interface Props {
 
 export function VerifyDialog({ isOpen, onClose }: Props) {
   return (
-    <ModalDialog isOpen={isOpen} title="Verify the log" className="wide" onClose={onClose}>
+    <ModalDialog isOpen={isOpen} title="Verify the audit log" className="wide" onClose={onClose}>
       <Verification />
       <div className="buttons">
         <button type="button" onClick={onClose}>
@@ -58,7 +58,7 @@ function Verification() {
       <div role="status">
         <p>
           {checked === null || total === null
-            ? 'Reading every entry …'
+            ? 'Reading every entry…'
             : `${checked.toLocaleString('en')} of ${total.toLocaleString('en')} entries`}
         </p>
         <progress aria-label="Progress of the verification" {...(total ? { max: total, value: checked ?? 0 } : {})} />
@@ -74,12 +74,12 @@ function Finding({ found }: { readonly found: Verified }) {
       <p role="status" className={`notice ${found.valid ? 'good' : 'danger'}`}>
         {found.valid
           ? `The chain is intact: ${found.entries.toLocaleString('en')} entries, every MAC computed again.`
-          : `The log was altered at entry ${found.break_at_entry}. ${found.message}`}
+          : `The audit log was modified at entry ${found.break_at_entry}. ${found.message}`}
       </p>
       {!found.valid && <BreakNeighbours breakAt={found.break_at_entry} message={found.message} />}
       {!found.valid && (
         <p>
-          Keep a copy of the database, and compare the log with an export or with a checkpoint that was kept elsewhere:{' '}
+          Keep a copy of the database, and compare the audit log with an export or a checkpoint that was kept elsewhere:{' '}
           <code>leasehold audit verify --checkpoint FILE</code>.
         </p>
       )}

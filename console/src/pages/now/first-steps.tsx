@@ -56,7 +56,7 @@ function useSteps(): readonly Step[] | null {
   const steps: readonly Step[] = [
     {
       title: 'Store a credential',
-      text: 'A key or a password, at a path such as openai/key. Its service says where it may go: a use needs that.',
+      text: 'A key or a password, at a path such as openai/key. Its service determines the hosts that it may be sent to.',
       href: '/credentials',
       link: 'Open Credentials',
       command: 'leasehold put openai/key --service openai',
@@ -64,7 +64,7 @@ function useSteps(): readonly Step[] | null {
     },
     {
       title: 'Register an agent',
-      text: 'The program that needs it. It gets a key with which it proves who it is.',
+      text: 'The program that needs the credential. It proves its identity with a key.',
       href: '/agents',
       link: 'Open Agents',
       command: 'leasehold agent add deploy-bot',
@@ -72,7 +72,7 @@ function useSteps(): readonly Step[] | null {
     },
     {
       title: 'Grant the agent the credential',
-      text: 'A policy names the agent, what it may do, and on which paths. Everything else is denied.',
+      text: 'A policy names the agent, the actions and the paths. Everything else is denied.',
       href: grantAddress(data.agent, data.credential),
       link: 'Open Access',
       command: "leasehold policy put first-grant --principal agent:deploy-bot --resource 'openai/*' --action use",
@@ -82,7 +82,7 @@ function useSteps(): readonly Step[] | null {
       title: 'Use it as the agent',
       text: 'The agent makes its request; it appears on this page within a second.',
       href: '/log?tail=on',
-      link: 'Watch the log',
+      link: 'Watch the audit log',
       command: 'leasehold --agent deploy-bot use openai/key GET /v1/models',
       isDone: hasUse,
     },
@@ -97,7 +97,7 @@ export function FirstSteps() {
   return (
     <section className="empty" aria-labelledby="first-steps">
       <h2 id="first-steps">First steps</h2>
-      <p>An agent gets a credential only after these steps. Each can be done here or by its command.</p>
+      <p>An agent can use a credential only after these steps. Do each one here or with its command.</p>
       <p className="hint">
         In a checkout, write <code>scripts/leasehold</code> for <code>leasehold</code>, and set{' '}
         <code>LEASEHOLD_DATA_DIR</code> to the data directory that the server prints.

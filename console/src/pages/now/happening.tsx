@@ -27,13 +27,13 @@ export function Happening() {
   return (
     <>
       <Section
-        title="Uses and retrievals"
+        title="Brokered requests and retrievals"
         query={entries}
         empty={{
           isEmpty: entries.data?.happened.length === 0,
-          text: 'No agent has used or retrieved a credential yet.',
+          text: 'No brokered requests or retrievals yet.',
         }}
-        more={{ href: '/log?tail=on', text: 'Live log' }}
+        more={{ href: '/log?tail=on', text: 'Live audit log' }}
       >
         <ul className="now-list">
           {entries.data?.happened.map((entry) => (
@@ -52,7 +52,7 @@ export function Happening() {
       <Section
         title="Denials"
         query={entries}
-        empty={{ isEmpty: entries.data?.denials.length === 0, text: 'Nothing was denied.' }}
+        empty={{ isEmpty: entries.data?.denials.length === 0, text: 'No denials.' }}
         more={{ href: '/log?result=denied', text: 'All denials' }}
       >
         <ul className="now-list">
@@ -97,7 +97,7 @@ export function ActiveLeases() {
       title="Active leases"
       count={total}
       query={leases}
-      empty={{ isEmpty: total === 0, text: 'No agent holds a credential.' }}
+      empty={{ isEmpty: total === 0, text: 'No active leases.' }}
       more={{ href: '/agents?view=leases&status=active', text: 'All active leases' }}
     >
       <ul className="now-list">

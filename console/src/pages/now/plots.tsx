@@ -16,7 +16,7 @@ type Counted = 'retrievals' | 'uses' | 'denials';
 function MinutesPlot({ minutes }: { readonly minutes: readonly ActivityMinute[] }) {
   const valuesOf = (name: Counted): number[] => minutes.map((minute) => minute[name]);
   const sum = (name: Counted): number => valuesOf(name).reduce((total, value) => total + value, 0);
-  const summary = `${countText(sum('retrievals'), 'retrieval')}, ${countText(sum('uses'), 'use')} and ${countText(sum('denials'), 'denial')}.`;
+  const summary = `${countText(sum('retrievals'), 'retrieval')}, ${countText(sum('uses'), 'brokered request')} and ${countText(sum('denials'), 'denial')}.`;
   return (
     <>
       <p className="hint">{`In the last hour on this node: ${summary}`}</p>
@@ -26,7 +26,7 @@ function MinutesPlot({ minutes }: { readonly minutes: readonly ActivityMinute[] 
         times={minutes.map(({ at }) => Date.parse(at) / 1000)}
         series={[
           { title: 'Retrievals', tone: 'first', values: valuesOf('retrievals') },
-          { title: 'Uses', tone: 'second', values: valuesOf('uses') },
+          { title: 'Brokered requests', tone: 'second', values: valuesOf('uses') },
           { title: 'Denials', tone: 'third', values: valuesOf('denials') },
         ]}
       />

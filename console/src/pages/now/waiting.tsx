@@ -28,10 +28,10 @@ export function WaitingApprovals() {
   const total = approvals.data?.meta.total;
   return (
     <Section
-      title="Waits for approval"
+      title="Pending approvals"
       count={total}
       query={approvals}
-      empty={{ isEmpty: total === 0, text: 'No request waits for a person.' }}
+      empty={{ isEmpty: total === 0, text: 'No pending approvals.' }}
       more={{ href: '/approvals', text: 'Open the inbox' }}
     >
       <ul className="now-list">

@@ -52,7 +52,7 @@ export function AboutSection() {
         <p>Leasehold {version ?? ''}. The documentation is in the directory docs of the installation.</p>
         <ul>
           <li>
-            <a href="/openapi.json">The interface as an OpenAPI document</a>
+            <a href="/openapi.json">The HTTP API as an OpenAPI document</a>
           </li>
         </ul>
       </section>
@@ -67,11 +67,11 @@ function EvidenceSection() {
     refetchInterval: INTERVAL_MS,
   });
   return (
-    <section className="setting" aria-label="Evidence of the log">
-      <h2>Evidence of the log</h2>
+    <section className="setting" aria-label="Evidence of the audit log">
+      <h2>Evidence of the audit log</h2>
       <p>
-        A signed checkpoint proves the log to others, and the rollback marker in the data directory shows a startup with
-        an older database. docs/audit.md describes both.
+        A signed checkpoint proves the audit log to third parties. The rollback marker in the data directory detects a
+        startup with an older database. See docs/audit.md.
       </p>
       {isPending && <Loading what="the newest checkpoint" />}
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
@@ -81,7 +81,7 @@ function EvidenceSection() {
             ['Newest', <Time key="signed" at={data.signed_at} />],
             ['Entries', data.size.toLocaleString('en')],
             ['Root', <Copyable key="root" text={data.root} what="the root" />],
-            ['Public key', <Copyable key="key" text={data.verifier_key} what="the public key of the log" />],
+            ['Public key', <Copyable key="key" text={data.verifier_key} what="the public key of the audit log" />],
           ]}
         />
       )}

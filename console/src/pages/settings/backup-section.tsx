@@ -24,7 +24,9 @@ export function BackupSection() {
         <h2>Newest backup</h2>
         {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
         {data !== undefined && newest === undefined && (
-          <p className="notice warning">No backup was taken yet. If this machine is lost, so is the vault.</p>
+          <p className="notice warning">
+            No backup exists yet. Without a backup, losing this machine means losing the vault.
+          </p>
         )}
         {newest !== undefined && (
           <p>
@@ -79,9 +81,9 @@ function Download({ onTaken }: { readonly onTaken: () => void }) {
       <Copyable text="zstd -c leasehold-backup.ndjson | age -r age1… > vault.age" what="the command that encrypts it" />
       {error !== null && <ErrorPanel error={error} />}
       <button type="button" disabled={!isAdmin || isRunning} onClick={() => void take()}>
-        {isRunning ? 'Taking the backup …' : 'Download a backup'}
+        {isRunning ? 'Taking the backup…' : 'Download a backup'}
       </button>
-      {!isAdmin && <p className="hint">Needs the role admin.</p>}
+      {!isAdmin && <p className="hint">Requires the admin role.</p>}
     </section>
   );
 }

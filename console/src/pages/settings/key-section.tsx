@@ -32,7 +32,7 @@ export function KeySection() {
     <>
       <section className="setting" aria-label="Key slots">
         <h2>Key slots</h2>
-        <p>Any one slot opens the vault at a start. Keep at least two, of different kinds.</p>
+        <p>Any one slot opens the vault at startup. Keep at least two, of different kinds.</p>
         {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
         {isPending && <Loading what="the slots" />}
         <ul className="rows">
@@ -46,7 +46,7 @@ export function KeySection() {
             />
           ))}
         </ul>
-        <p>A slot is added by the command, which computes its secret on the machine of the person:</p>
+        <p>Add slots with the CLI, so that the secret never enters the browser:</p>
         <Copyable text="leasehold key slot add recovery --kind shamir --shares 5 --threshold 3" what="the command" />
       </section>
       <Rotation isAdmin={isAdmin} />
@@ -59,7 +59,7 @@ export function KeySection() {
         onClose={() => setRemoving(null)}
       >
         <p>
-          Its secret opens the vault no more, but still opens a copy of the database from before. If the secret was
+          Its secret will no longer open the vault, but it still opens earlier copies of the database. If the secret was
           disclosed, replace the root key and then the data key. This cannot be undone.
         </p>
       </ConfirmDialog>
@@ -83,7 +83,7 @@ function Slot({ slot: { name, kind, created_at }, isAdmin, isLast, onRemove }: S
         <strong>{name}</strong> <Badge text={kind} />
         <p className="hint">
           added <Time at={created_at} />
-          {isAttended ? ', needs a person' : ', opens without a person'}
+          {isAttended ? ', manual' : ', unattended'}
         </p>
         {data !== undefined && (
           <p role="status">
@@ -135,7 +135,7 @@ const KEYS: readonly {
     key: 'data',
     event: 'key.rotate',
     title: 'Data key',
-    what: 'It encrypts values. Earlier values are encrypted again in the background; the previous key is then removed.',
+    what: 'It encrypts values. Earlier values are re-encrypted in the background; the previous key is then removed.',
   },
   {
     key: 'root',
@@ -146,8 +146,8 @@ const KEYS: readonly {
   {
     key: 'audit',
     event: 'key.rotate_audit',
-    title: 'Key of the log',
-    what: 'It authenticates later entries. Give auditors both keys: leasehold audit key.',
+    title: 'Audit key',
+    what: 'It authenticates new audit entries. Give auditors both keys: leasehold audit key.',
   },
 ];
 
@@ -228,7 +228,7 @@ function Reencryption() {
   const isDone = retired !== null && retired.seq > rotated.seq;
   return (
     <p role="status">
-      {isDone ? 'Every value is encrypted under the newest data key.' : 'Earlier values are being encrypted again.'}
+      {isDone ? 'Every value is encrypted under the newest data key.' : 'Earlier values are being re-encrypted.'}
     </p>
   );
 }

@@ -87,7 +87,7 @@ export function OperatorPanel({ name, onInvited, onClose }: Props) {
             </p>
           )}
           <Passkeys operator={operator} heading="h3" mayRemove={isAdmin} onRemoved={refresh} />
-          <Link href={`/log?agent=${encodeURIComponent(`operator:${name}`)}`}>Show what it did in the log</Link>
+          <Link href={`/log?agent=${encodeURIComponent(`operator:${name}`)}`}>Show its entries in the audit log</Link>
           <RolesDialog operator={edited} onDone={refresh} onClose={() => setEdited(null)} />
           <KeyDialog name={name} isOpen={dialog === 'key'} onDone={refresh} onClose={close} />
           <RemoveDialog name={name} tag={data.tag} isOpen={dialog === 'remove'} onDone={onClose} onClose={close} />
@@ -176,8 +176,8 @@ function RemoveDialog({
       onClose={onClose}
     >
       <p>
-        All its sessions and leases end immediately, and its key and passkeys are forgotten. Policies that name it and
-        the log stay. This cannot be undone.
+        All its sessions and leases end immediately, and its key and passkeys are deleted. Policies that name it and the
+        audit log are kept. This cannot be undone.
       </p>
     </ConfirmDialog>
   );

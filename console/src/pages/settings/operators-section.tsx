@@ -23,7 +23,7 @@ function waysOf({ public_key, passkeys, identity }: Operator): string {
     ...(passkeys.length === 0 ? [] : [`${passkeys.length} ${passkeys.length === 1 ? 'passkey' : 'passkeys'}`]),
     ...(identity === null ? [] : [`identity at ${identity.issuer}`]),
   ];
-  return ways.length === 0 ? 'no way yet: invite again' : ways.join(', ');
+  return ways.length === 0 ? 'not set up: invite again' : ways.join(', ');
 }
 
 const COLUMNS: readonly TableColumn<Operator>[] = [
@@ -53,12 +53,12 @@ export function OperatorsSection() {
           type="button"
           className="primary"
           disabled={!isAdmin}
-          title={isAdmin ? undefined : 'Needs the role admin'}
+          title={isAdmin ? undefined : 'Requires the admin role'}
           onClick={() => setAdding(true)}
         >
           Add an operator
         </button>
-        {!isAdmin && <span className="hint">Changing operators needs the role admin.</span>}
+        {!isAdmin && <span className="hint">Changing operators requires the admin role.</span>}
       </div>
       {invited !== null && <Invitation {...invited} onClose={() => setInvited(null)} />}
       {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}
@@ -72,8 +72,8 @@ export function OperatorsSection() {
           onOpen={({ name }) => setParameters({ operator: name })}
           empty={
             <EmptyState title="No operator exists yet" command="leasehold operator add NAME --role admin --invite">
-              Everyone now shares the administrator’s token, and the log cannot tell who did what. Add yourself first,
-              with the role admin and a passkey.
+              Everyone shares the administrator’s token, so the audit log cannot tell operators apart. Add yourself
+              first, with the role admin and a passkey.
             </EmptyState>
           }
         />
@@ -128,7 +128,7 @@ function AddDialog({ isOpen, onInvited, onClose }: AddProps) {
         <span>Signs in</span>
         <select value={way} onChange={({ target }) => setWay(target.value)}>
           <option value="invitation">by passkey, with an invitation</option>
-          <option value="key">by key, in the command</option>
+          <option value="key">by key, with the CLI</option>
           <option value="identity">at the identity provider</option>
         </select>
       </label>
@@ -158,7 +158,7 @@ function Invitation({ name, code: { code, expires_at }, onClose }: Props) {
         Send this link to {name}
       </h2>
       <p>
-        It registers one passkey, once, until <Time at={expires_at} />. Send it to that person alone. It is not shown
+        It registers one passkey, once, until <Time at={expires_at} />. Send it only to that operator. It is not shown
         again.
       </p>
       <Copyable text={`${originForPasskeys()}/console/enrol#${code}`} what="the link" />

@@ -95,8 +95,8 @@ export function RolesDialog({ operator, onDone, onClose }: Props) {
 
 const MEANING: Readonly<Record<Role, string>> = {
   viewer: 'sees everything but values',
-  approver: 'answers requests that wait for a person',
-  editor: 'changes what policies grant it',
+  approver: 'approves and denies requests',
+  editor: 'makes the changes that policies grant it',
   admin: 'everything',
 };
 

@@ -21,8 +21,8 @@ export function SignInSection() {
   if (person.isAdministrator) {
     return (
       <EmptyState title="You use the administrator’s token" command="leasehold operator add NAME --role admin --invite">
-        It is for the first start and for emergencies. It has no passkeys, and its session does not end. Add an operator
-        for yourself under Operators, and sign in as that.
+        It is for first-time setup and emergencies. It has no passkeys, and its session does not end. Add an operator
+        for yourself under Operators, and sign in as that operator.
       </EmptyState>
     );
   }
@@ -33,8 +33,8 @@ export function SignInSection() {
         <h2>This session</h2>
         <Facts
           rows={[
-            ['Idle end', person.expiresAt === null ? null : <Time key="idle" at={person.expiresAt} />],
-            ['Absolute end', person.endsAt === null ? null : <Time key="end" at={person.endsAt} />],
+            ['Ends when idle', person.expiresAt === null ? null : <Time key="idle" at={person.expiresAt} />],
+            ['Ends at the latest', person.endsAt === null ? null : <Time key="end" at={person.endsAt} />],
           ]}
         />
         <p className="hint">
@@ -81,9 +81,8 @@ function OwnPasskeys({ person: { name } }: { readonly person: Person }) {
       </div>
       {methods.data?.passkey === false && (
         <p className="hint">
-          Passkeys do not work at this address. Open the console at{' '}
-          <code>http://localhost:{location.port}/console/</code> on the machine of the server, or over HTTPS at a public
-          name of it.
+          Passkeys do not work at this URL. Open the console at <code>http://localhost:{location.port}/console/</code>{' '}
+          on the server’s machine, or over HTTPS at one of its public names.
         </p>
       )}
       <FormDialog isOpen={isAdding} title="Add a passkey" verb="Add" onSubmit={add} onClose={() => setAdding(false)}>
