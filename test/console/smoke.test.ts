@@ -144,7 +144,7 @@ test('a request appears without a reload, with its scope and its exact body, and
   await shown.getByText('payer', { exact: true }).waitFor();
   await shown.getByText('0 of 1').waitFor();
   await shown.getByText(/^4:\d\d left$/).waitFor();
-  await page.getByRole('link', { name: 'Approvals 1 waiting' }).waitFor();
+  await page.getByRole('link', { name: 'Approvals 1 pending' }).waitFor();
   await untilTrue(page, `document.title === '(1) Approvals · Leasehold'`);
   assert.deepEqual(await violationsOf(page), []);
   await answer(opened, shown.getByRole('button', { name: 'Approve' }));

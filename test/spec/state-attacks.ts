@@ -76,7 +76,7 @@ export const TARGETS: Readonly<Record<Kind, Target>> = {
     denied: 500,
   },
   targets: {
-    tables: { bindings: `path = '${pathOf('targets')}'` },
+    tables: { credential_targets: `path = '${pathOf('targets')}'` },
     subject: `targets:${pathOf('targets')}`,
     remove: ({ admin }) => admin.delete(`/api/v1/targets/${pathOf('targets')}`),
     change: ({ admin }) => admin.put(`/api/v1/targets/${pathOf('targets')}`, { service: 'anthropic' }),

@@ -132,7 +132,10 @@ function useCommands(query: string): Found {
     run: () => navigate(path),
   }));
   const wanted = query.toLowerCase();
-  const matching = pages.filter(({ title, description }) => `${title} ${description}`.toLowerCase().includes(wanted));
+  const isNamed = ({ title }: { readonly title: string }): boolean => title.toLowerCase().startsWith(wanted);
+  const matching = pages
+    .filter(({ title, description }) => `${title} ${description}`.toLowerCase().includes(wanted))
+    .sort((a, b) => Number(isNamed(b)) - Number(isNamed(a)));
   const results = found.map(({ kind, name, description, href }) => ({
     key: `${kind}:${name}`,
     title: name,
