@@ -24,7 +24,7 @@ export async function verifyBackup(file: string, opener: Opener): Promise<Backup
   return { header, totals };
 }
 
-/** Where a backup goes: its name may depend on what it contains. */
+/** The destination of a backup: its name may depend on its content. */
 export type NameBackup = (header: BackupHeader) => string;
 
 export interface WrittenBackup extends BackupSummary {

@@ -62,7 +62,7 @@ export type DirectChange =
   | { readonly kind: 'revokeMatching'; readonly revocation: BulkRevocation }
   /** Adds to the stored exposure of the same version, kind and agent. */
   | { readonly kind: 'addExposure'; readonly exposure: Exposure }
-  /** What the approver reads; it never changes. */
+  /** The text that the approver reads; it never changes. */
   | { readonly kind: 'addApprovalRequest'; readonly request: ApprovalRequest }
   | { readonly kind: 'removeKeySlot'; readonly id: SlotId };
 

@@ -254,7 +254,7 @@ export const DENIALS = {
     'a key slot was altered outside Leasehold',
     'A key slot was altered outside Leasehold and would not open the new root key. Run leasehold doctor --state, and restore its row, or remove it by its id.',
   ),
-  /** `problem` is what the slot's service or key reported. */
+  /** `problem` is the report of the slot's service or key. */
   key_slot_unusable: rejection('UNAVAILABLE', ({ problem }: { readonly problem: string }) => problem),
 
   // Sessions and logins.

@@ -74,7 +74,7 @@ function identifyHolder(
 /** A token that opens no session has one denial, so that callers learn nothing about it. */
 export type SessionDenial = DenialOf<'token_unknown' | 'session_expired'>;
 
-/** As `identify`. */
+/** The caller of a session that has not ended. */
 export function identifySession(
   session: Session | null,
   lookup: HolderLookup,

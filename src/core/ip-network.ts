@@ -83,7 +83,7 @@ export const METADATA_NETWORKS: readonly IpNetwork[] = [
   ...['fd00:ec2::/32', 'fd20:ce::254/128', 'fd00:42::42/128'],
 ].flatMap((text) => parseIpNetwork(text) ?? []);
 
-/** What the rules read of a target. */
+/** The fields of a target that the rules read. */
 interface Reach {
   readonly scheme: 'https' | 'http';
   readonly allowNetworks: readonly string[];

@@ -59,7 +59,10 @@ export class ApiError extends Error {
   }
 }
 
-/** A precondition that does not hold. `current` is what the request is about now; undefined for who may not see it. */
+/**
+ * A precondition that does not hold. `current` is what the request is about now; undefined for a caller who may not see
+ * it.
+ */
 export class PreconditionFailed extends ApiError {
   readonly current: object | null | undefined;
 

@@ -311,7 +311,7 @@ function fieldsCover<F extends Fields>(fields: F, outer: ValueOf<F>, inner: Valu
   return entriesOf(fields).every(({ property, field: each }) => covers(each, outer[property], inner[property]));
 }
 
-/** As the method of the field. An optional field that is not given allows everything. */
+/** Whether `outer` allows all that `inner` allows. An optional field that is not given allows everything. */
 export function covers(each: AnyField, outer: unknown, inner: unknown): boolean {
   return outer === null || (inner !== null && each.covers(outer, inner));
 }

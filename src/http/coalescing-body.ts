@@ -9,7 +9,7 @@ const MAX_MERGED_BYTES = 64 * 1024;
 /** Smaller chunks are charged. */
 const SMALL_CHUNK_BYTES = 512;
 const MS_PER_SMALL_CHUNK = 0.5;
-/** What a client may be ahead by, before the body is paused for as long. */
+/** The lead that a client may have before the body is paused for as long. */
 const MAX_AHEAD_MS = 50;
 
 export class CoalescingBody extends Readable {

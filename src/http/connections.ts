@@ -107,7 +107,7 @@ export function allowLongWork({ socket }: IncomingMessage): void {
   socket.setTimeout(LONG_WORK_MS);
 }
 
-/** A client that has ended its side still gets the responses to what it sent before. */
+/** A client that has ended its side still receives the responses to its earlier requests. */
 export function allowHalfOpen(server: Server): void {
   // Not in the types, and not documented: Node ends the socket otherwise.
   Reflect.set(server, 'httpAllowHalfOpen', true);

@@ -9,8 +9,8 @@ export class RouteMeasures {
   readonly method: string;
   readonly path: string;
   /**
-   * By HTTP status; 0 for a connection that ended before a response or became a WebSocket, and for statuses that no
-   * standard has, so that an upstream cannot make up any number of them.
+   * Responses by HTTP status. The status is 0 for a connection that ended before a response or became a WebSocket, and
+   * for statuses that no standard has, so that an upstream cannot make up any number of them.
    */
   readonly statuses = new Map<number, number>();
   readonly seconds = new Histogram();

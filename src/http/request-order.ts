@@ -31,7 +31,7 @@ export class RequestOrder {
    */
   constructor(server: Server, onAnswered: (socket: Socket) => void) {
     this.#onAnswered = onAnswered;
-    // Before the framework's own listener.
+    // It runs before the framework's own listener.
     server.prependListener('request', (request, response) => this.#add(request, response));
   }
 

@@ -124,7 +124,7 @@ interface RouteHead {
 export type Route = RouteHead &
   (
     | { readonly permission: null; handle(call: PublicCall<unknown, unknown>): Promise<Reply> }
-    /** That of the operation that the route submits or reads. */
+    /** The permission of the operation that the route submits or reads. */
     | { readonly permission: Permission; handle(call: Call<unknown, unknown>): Promise<Reply> }
   );
 

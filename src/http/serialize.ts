@@ -205,7 +205,7 @@ export const toProgressResponse = (
 
 const toNullableTimestamp = (time: number | null): string | null => (time === null ? null : toTimestamp(time));
 
-/** The status is that of the time `now`. */
+/** The status at the time `now`. */
 export const toListedApprovalResponse =
   (now: number) =>
   (approval: Approval): api.ListedApproval => ({

@@ -203,7 +203,7 @@ function countSeals(changes: readonly StoredChange[]): StoredChange[] {
   return Array.from(counts, ([keyId, seals]) => ({ kind: 'countSeals', keyId, seals }));
 }
 
-// Turns the changes of an outcome into what is stored, and into what the log records about the changed rows.
+// Turns the changes of an outcome into stored changes, and into the states that the audit log records of the rows.
 
 /** Adds MACs to rows, and encrypts values. Null for a value to re-encrypt that does not authenticate. */
 function toStored(

@@ -1,4 +1,4 @@
-/** What the ledger counts: its batches, and the entries and changes that they committed. */
+/** The measures of the ledger: its batches, and the entries and changes that they committed. */
 
 import { DENIAL_CLASSES } from '../core/denial-kinds.ts';
 import { denialClassOf } from '../core/denials.ts';

@@ -135,7 +135,7 @@ export class Ledger {
   }
 
   /**
-   * As `submit`, for an operation without a waiting caller: it joins the batch of the next one, or starts one soon.
+   * Submits an operation without a waiting caller: it joins the batch of the next one, or starts one soon.
    * WHY: alone it would cost a sync, for which the next operation would have to wait.
    */
   submitWithNext<R>(operation: Operation<R>): Promise<R> {
@@ -249,7 +249,7 @@ export class Ledger {
     this.#parts.onFailedBatch(error);
     this.measures.batches.add('failed');
     const failure = storeErrorOf(error);
-    // After any failure but `unavailable` the batch may have reached the disk or the server.
+    // The batch may, after any failure but `unavailable`, have reached the disk or the server.
     const isKnown = failure === null || failure.kind === 'unavailable';
     rejectAll(waiting, isKnown ? unavailable : outcomeUnknown);
     if (this.#state === 'failed') return;

@@ -77,7 +77,7 @@ function prove(
 ): SetDigest | null {
   const ofLog = new SetDigest(key, states);
   if (recorded.kind === 'accepted') return ofLog;
-  // Without any row or state, nothing is in force that would have to be proven.
+  // Nothing is in force that would have to be proven if there is neither a row nor a state.
   if (recorded.kind === 'unknown') return states.size === 0 && stored.size === 0 ? ofLog : null;
   if (ofLog.toString() === recorded.digest) return ofLog;
   // The log of a vault records its keyset from the first change on.

@@ -11,7 +11,7 @@ import type { EntryDraft } from '../vault/audit/audit-entry.ts';
 const MAX_BUCKETS = 20_000;
 
 export interface Bucket {
-  /** May be negative: the last expense may be larger than what was left. */
+  /** It may be negative, because the last expense may be larger than the rest. */
   tokens: number;
   /** Tokens that work in progress may still spend. */
   reserved: number;

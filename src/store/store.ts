@@ -26,7 +26,7 @@ export interface Head extends HeadFields {
 /** A stored node of the Merkle tree: the root of a complete subtree with 2^`level` leaves. */
 export interface StoredTreeNode {
   readonly level: number;
-  /** Among the nodes of its level, from 0. */
+  /** The position among the nodes of its level, from 0. */
   readonly position: number;
   /** Base64. */
   readonly hash: string;
@@ -113,7 +113,7 @@ export interface ClusterState {
   readonly head: Head | null;
   /** The database clock, which all nodes use: milliseconds since 1970. */
   readonly now: number;
-  /** As `readHighWaterTime`. */
+  /** The latest time that the vault has recorded. */
   readonly highWaterTime: number;
   /** The last entry of the log; null if the log is empty. */
   readonly last: LastEntry | null;

@@ -142,7 +142,7 @@ async function commit(connection: Connection, batch: WriteSet, before: Head | nu
   return { durable: Promise.resolve() };
 }
 
-/** On failure it closes the connection, which ends the transaction. */
+/** It closes the connection on failure, which ends the transaction. */
 async function rollBack(connection: Connection): Promise<void> {
   if (!connection.isOpen) return;
   await withDeadline(connection, BEGIN_TIMEOUT_MS, connection.query`ROLLBACK`).catch(() => connection.close());

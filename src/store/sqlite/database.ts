@@ -80,7 +80,7 @@ export function openDatabase(file: string): DatabaseSync {
     enableDoubleQuotedStringLiterals: false,
   });
   try {
-    // For a new file: a batch writes fewer pages than with the default of 4096 bytes.
+    // This is for a new file: a batch writes fewer pages than with the default of 4,096 bytes.
     database.exec('PRAGMA page_size = 8192; PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;');
     const migrations = readMigrations('sqlite');
     assertLeaseholdFile(database, file, migrations.length);

@@ -39,7 +39,7 @@ export function assertDiskSpace(file: string): void {
   }
 }
 
-/** While the database is open. @throws StoreError */
+/** Checks the space while the database is open. @throws StoreError */
 export function assertServingSpace(file: string): void {
   const { bavail, bsize } = statfsSync(dirname(file));
   if (bavail * bsize >= SERVING_BYTES) return;

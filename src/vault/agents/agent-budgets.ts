@@ -81,7 +81,7 @@ export class AgentBudgets {
   }
 }
 
-/** As `charge`, for a caller that may be the administrator. */
+/** Charges a caller that may be the administrator, who has no budget. */
 export function withBudget<T>(
   budget: HourlyBudget,
   { authentication }: Pick<Context, 'authentication'>,

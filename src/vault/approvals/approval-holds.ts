@@ -34,7 +34,7 @@ export interface HeldRequest {
   /** The digest of the whole body and of the headers that tell how it is read; empty for a retrieval. */
   readonly bodyDigest: string;
   readonly isUpgrade: boolean;
-  /** As JSON. */
+  /** The JSON text. */
   shown(request: UseRequest | null): string;
 }
 

@@ -41,7 +41,7 @@ export const CODE_SERVICES = [
   defineService({
     name: 'gitlab',
     title: 'GitLab',
-    // Without /api/graphql, whose mutations a path cannot tell apart.
+    // The paths exclude /api/graphql, whose mutations a path cannot tell apart.
     targets: [{ origin: 'https://gitlab.com', paths: ['/api/v4/*'] }],
     placement: { kind: 'header', name: 'PRIVATE-TOKEN' },
     key: keyShape(

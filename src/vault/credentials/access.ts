@@ -57,7 +57,7 @@ export function access(known: BatchState, caller: Holder, action: Action, path: 
   return policyAccess(known, operator.name, action, path);
 }
 
-/** As `access`, for reading a value, which `--admin-retrieve=deny` forbids the administrator. */
+/** Decides about reading a value, which `--admin-retrieve=deny` forbids the administrator. */
 export function retrievalAccess(known: BatchState, caller: Holder, path: CredentialPath): Access {
   if (isAdministrator(caller) && !known.settings.adminMayRetrieve) {
     return { allowed: false, denial: { code: 'admin_retrieve_off' } };

@@ -128,7 +128,7 @@ export async function requestRegistration(vault: Vault, page: WebOrigin, registr
 export interface RegistrationAttempt {
   readonly challengeId: ChallengeId;
   readonly response: RegistrationResponseJSON;
-  /** Of `parseLabel`. */
+  /** The rule of `parseLabel`. */
   readonly label: string;
 }
 

@@ -105,7 +105,7 @@ export async function decideCells(
         const reason =
           reasonsLength < MAX_REASONS_LENGTH ? explain(decision, question) : explainBriefly(decision, question);
         cell.push(toIndex(decision.allowed, decision.allowed ? decision.policyName : null, reason));
-        // After each action: where many policies apply, one takes a millisecond.
+        // It yields after each action: where many policies apply, one takes a millisecond.
         if (slice.isOver) await slice.pause(signal);
       }
       row.push(cell);

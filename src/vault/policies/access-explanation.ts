@@ -59,7 +59,7 @@ export interface Explanation {
   readonly target: ExactTarget | null;
 }
 
-/** As `PUT /api/v1/targets` takes it. */
+/** A target in the form that `PUT /api/v1/targets` takes. */
 export interface ExactTarget {
   readonly origin: string;
   readonly paths: readonly string[];

@@ -77,7 +77,7 @@ export function liftsApproval(
   return denied({ entry }, { code: 'lifts_approval' });
 }
 
-/** As `beyondReach`, for all that policies grant the agent, whether or not it is registered. */
+/** The outcome of `beyondReach` for all that policies grant the agent, whether or not it is registered. */
 export function agentBeyondReach(input: OperationInput, agent: AgentName): Outcome<never> | null {
   if (input.caller.kind !== 'operator') return null;
   const principal = principalOf(agent);

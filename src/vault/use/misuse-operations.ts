@@ -28,8 +28,8 @@ export type ForwardedPlace =
 export type WrongPlace =
   | ForwardedPlace
   /**
-   * At a route that takes other tokens or none; `route` is its pattern, which contains nothing of the request. Null for
-   * an address that does not exist.
+   * A route that takes other tokens or none. `route` is its pattern, which contains nothing of the request. It is null
+   * for an address that does not exist.
    */
   | { readonly kind: 'route'; readonly method: string; readonly route: string | null };
 

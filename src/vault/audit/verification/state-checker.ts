@@ -28,7 +28,7 @@ export class StateChecker {
     return (withValues ? this.#values : this.#rows).run(signal);
   }
 
-  /** As `check`, without values, and with a tenth of a processor at most. */
+  /** Checks everything but values, with a tenth of a processor at most. */
   checkSlowly(signal: AbortSignal): Promise<StateCheck> {
     return this.#scan(signal, false, PAUSE_FACTOR);
   }

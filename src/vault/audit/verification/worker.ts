@@ -9,7 +9,7 @@ import { type ChainBreak, ChainVerifier } from './chain-verifier.ts';
 
 export interface WorkerSetup {
   readonly log: LogLocation;
-  /** As `exportAuditKeys` writes them. */
+  /** The keys in the form that `exportAuditKeys` writes. */
   readonly auditKeys: string;
 }
 
