@@ -19,7 +19,7 @@ export const PAGES: readonly [PageRow, ...PageRow[]] = [
   {
     path: '/now',
     title: 'Now',
-    description: 'Live activity, pending approvals and findings',
+    description: 'Live activity, pending requests and findings',
     Page: lazy(async () => ({ default: (await import('./pages/now/now-page.tsx')).NowPage })),
   },
   {
@@ -32,7 +32,7 @@ export const PAGES: readonly [PageRow, ...PageRow[]] = [
   {
     path: '/access',
     title: 'Access',
-    description: 'Permissions of agents, with reasons',
+    description: 'Permissions, with their reasons',
     Page: lazy(async () => ({ default: (await import('./pages/access/access-page.tsx')).AccessPage })),
   },
   {

@@ -54,7 +54,7 @@ test('requests of one agent to one endpoint are one card, and one denial is for 
     await page.getByLabel('Agent', { exact: true }).fill(filter);
     await page.keyboard.press('Enter');
     await page.waitForURL(`**/approvals?agent=${filter}`);
-    await page.locator('.count', { hasText: cards === 0 ? '0 requests wait' : '3 requests wait' }).waitFor();
+    await page.locator('.count', { hasText: cards === 0 ? '0 pending requests' : '3 pending requests' }).waitFor();
     assert.equal(await page.locator('article').count(), cards);
   }
   await shown.getByLabel(/^Reason/).fill('not on Fridays');

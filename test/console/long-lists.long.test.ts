@@ -127,7 +127,7 @@ test('of 1,000 requests that wait, the newest are cards, and each can be reached
     await route.fulfill({ json: { data: { ...approvalAt(index, 'pending'), request: null } } });
   });
   await signIn(opened, service.adminToken);
-  await page.getByText('1,000 requests wait, newest first.').waitFor();
+  await page.getByText('1,000 pending requests, newest first.').waitFor();
   await untilTrue(page, `document.title === '(1000) Approvals · Leasehold'`);
   const cards = page.getByRole('article');
   assert.equal(await cards.count(), 20);

@@ -26,7 +26,7 @@ test('the plot has a table, and writes its times in the chosen zone', async (t) 
   await page.route('**/api/v1/activity', (route) => route.fulfill({ json: { data: minutes } }));
   await page.reload();
   await signIn(opened, service.adminToken);
-  await page.getByText('In the last hour on this node: 1 retrieval, 1 use and 1 denial.').waitFor();
+  await page.getByText('In the last hour on this node: 1 retrieval, 1 brokered request and 1 denial.').waitFor();
   const lines = page.getByRole('img', { name: /^Decisions of the last hour: 1 retrieval/ }).locator('polyline');
   const points = (await lines.first().getAttribute('points'))?.split(' ') ?? [];
   // The first line has one peak, in its minute.
