@@ -11,7 +11,14 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { newId } from '../crypto/primitives.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
-import type { ClusterState, ControlChanges, LoadedFromStore, StoredChange, StoreTransaction } from '../store/store.ts';
+import type {
+  ClusterState,
+  ControlChanges,
+  Head,
+  LoadedFromStore,
+  StoredChange,
+  StoreTransaction,
+} from '../store/store.ts';
 import { SUBJECT } from '../vault/audit/recorded-state.ts';
 import type { KeySlot } from '../vault/keys/keyset.ts';
 import type { Session } from '../vault/sessions/session.ts';
@@ -180,6 +187,7 @@ export class BatchRunner {
     const memory = this.#memory;
     const isUsable = !this.#isAhead && (shared === null || isCurrent(memory, shared, keys));
     const now = isUsable ? this.#timeOf(shared) : null;
+    if (isUsable) this.#see(shared?.head ?? null);
     // A batch deletes the policies that have expired.
     if (now !== null && memory.control.policies.expired(now).length === 0) {
       populate(keys, memory, loaded, found);
@@ -233,6 +241,13 @@ export class BatchRunner {
     memory.head = head;
     memory.unstoredNodes = [];
     this.#replaceMemory(memory);
+  }
+
+  /** The log must contain the entry from now on, because the caller of a read may be told of it. */
+  #see(head: Head | null): void {
+    if (head === null || head.seq <= (this.#memory.lastSeenEntry?.seq ?? 0)) return;
+    this.#memory.lastSeenEntry = { seq: head.seq, hmac: head.hmac };
+    this.#parts.store.see(this.#memory.lastSeenEntry);
   }
 
   #replaceMemory(memory: VaultState): void {
