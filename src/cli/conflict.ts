@@ -13,19 +13,19 @@ interface Subject {
 }
 
 export const policySubject = (name: string): Subject => ({
-  what: `Policy ${name}`,
+  what: `Policy ${name} was`,
   resource: `policy:${name}`,
   events: ['policy.create', 'policy.replace', 'policy.delete'],
 });
 
 export const operatorSubject = (name: string): Subject => ({
-  what: `Operator ${name}`,
+  what: `Operator ${name} was`,
   resource: `operator:${name}`,
   events: ['operator.replace', 'operator.rotate', 'operator.remove', 'operator.passkey_add', 'operator.passkey_remove'],
 });
 
 export const targetsSubject = (path: string): Subject => ({
-  what: `The targets of ${path}`,
+  what: `The targets of ${path} were`,
   resource: path,
   events: ['target.put', 'target.delete'],
 });
@@ -49,7 +49,7 @@ export async function withConflictHint<T>(invocation: Invocation, subject: Subje
       .catch(() => null);
     const by = change === null ? '' : ` by ${change.agent_name} at ${change.timestamp}`;
     const { status, requestId } = error;
-    const told = new LeaseholdError(error.code, `${what} was changed${by}, since this command read it`, {
+    const told = new LeaseholdError(error.code, `${what} changed${by}, since this command read it`, {
       requestId,
       ...(status === null ? {} : { status }),
     });

@@ -21,6 +21,7 @@ import type {
 } from '../store/store.ts';
 import { SUBJECT } from '../vault/audit/recorded-state.ts';
 import type { KeySlot } from '../vault/keys/keyset.ts';
+import type { Policy } from '../vault/policies/policy.ts';
 import type { Session } from '../vault/sessions/session.ts';
 import { isAuthentic } from './authenticated-rows.ts';
 import { type Clock, DatabaseClock } from './clock.ts';
@@ -145,7 +146,12 @@ export class BatchRunner {
     const { keys, settings, denials } = this.#parts;
     const { control, tip, digest } = this.#memory;
     const state = new BatchState(control, loaded, settings);
-    return decideBatch(operations, state, tip, digest, now, keys, denials, newId);
+    return decideBatch(operations, state, tip, digest, now, this.#expired(now), keys, denials, newId);
+  }
+
+  /** WHY none in recovery: nothing can be written, and nothing is granted. */
+  #expired(now: number): readonly Policy[] {
+    return this.#parts.isReadOnly === true ? [] : this.#memory.control.policies.expired(now);
   }
 
   #countDurable(writtenAt: number): void {
@@ -189,7 +195,7 @@ export class BatchRunner {
     const now = isUsable ? this.#timeOf(shared) : null;
     if (isUsable) this.#see(shared?.head ?? null);
     // A batch deletes the policies that have expired.
-    if (now !== null && memory.control.policies.expired(now).length === 0) {
+    if (now !== null && this.#expired(now).length === 0) {
       populate(keys, memory, loaded, found);
       const state = new BatchState(memory.control, loaded, settings);
       const moment = { now, seq: memory.tip.seq + 1, entryId: newId() as EntryId, newId };

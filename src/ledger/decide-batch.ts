@@ -59,6 +59,7 @@ export function decideBatch(
   tip: ChainTip,
   digest: SetDigest,
   now: number,
+  expired: readonly Policy[],
   committedKeys: VaultKeys,
   denials: DenialBudget,
   newId: () => string,
@@ -86,7 +87,7 @@ export function decideBatch(
   };
 
   // ORDER: before any decision of the batch, so that an expired policy grants nothing.
-  const expiries = state.control.policies.expired(now).map(deleteExpired);
+  const expiries = expired.map(deleteExpired);
   for (const operation of [...expiries, ...operations]) {
     const entryId = newEntryId();
     let outcome: DecryptedOutcome;

@@ -4,13 +4,31 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { TABLES } from './schema.ts';
+import { StoreError } from './errors.ts';
+import { AUDIT_ENTRIES, RESOURCE_TABLES, TABLES } from './schema.ts';
 import type { Column, ColumnType } from './table.ts';
 
 export interface Migration {
   readonly number: number;
   readonly name: string;
   readonly sql: string;
+}
+
+/**
+ * Checks before a migration that the database has the columns of its schema. Versions before the first release had
+ * other formats under the same number. `present` are the columns as `table.column`. @throws StoreError
+ */
+export function assertColumns(present: readonly string[], schema: number): void {
+  const known = new Set(present);
+  const wanted = [AUDIT_ENTRIES, ...Object.values(RESOURCE_TABLES)].flatMap(({ name, columns }) =>
+    columns.filter(({ since }) => since <= schema).map((column) => `${name}.${column.name}`),
+  );
+  const missing = wanted.find((column) => !known.has(column));
+  if (missing === undefined) return;
+  throw new StoreError(
+    'unavailable',
+    `the database has no column ${missing}: a version before the first release wrote it, or it was altered. Nothing was changed; start the version that wrote it`,
+  );
 }
 
 type Dialect = 'sqlite' | 'postgres';

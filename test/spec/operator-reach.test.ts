@@ -179,3 +179,33 @@ test('a denied registration or rotation leaves no key', async () => {
   assertRejected(await editor.post(`${AGENTS}/locked/rotate`, {}), 'ACCESS_DENIED');
   assert.equal((await admin.get(`${AGENTS}/locked`)).body.data.public_key, before);
 });
+
+const inFuture = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString();
+
+test('a policy of an editor does not outlast the policy from which it has the access', async () => {
+  const name = newName();
+  const operator = await addOperator(service, name, ['editor']);
+  const own = { name: newName(), principal: `operator:${name}`, resources: ['brief/*'], actions: ['retrieve'] };
+  const [soon, later] = [inFuture(10), inFuture(20)];
+  await admin.post(POLICIES, { ...own, expires_at: soon });
+  const grant = { principal: 'agent:x', resources: ['brief/*'], actions: ['retrieve'] };
+  const write = (expiry: object) => operator.post(POLICIES, { name: newName(), ...grant, ...expiry });
+  assertRejected(await write({}), 'ACCESS_DENIED');
+  assertRejected(await write({ expires_at: later }), 'ACCESS_DENIED');
+  assert.equal(await statusOf(write({ expires_at: soon })), 201);
+});
+
+test('an editor sheds no demand for an approval by one that expires before the grant', async () => {
+  const name = newName();
+  const operator = await addOperator(service, name, ['editor']);
+  const approval = { for: 'retrieve' };
+  const grant = { principal: 'agent:x', resources: ['asked/*'], actions: ['retrieve'] };
+  await admin.post(POLICIES, { name: newName(), ...grant, principal: `operator:${name}`, approval });
+  const write = (more: object) => operator.post(POLICIES, { name: newName(), ...grant, ...more });
+  const [soon, later] = [inFuture(10), inFuture(20)];
+  assert.equal(await statusOf(write({ approval, expires_at: soon })), 201);
+  assertRejected(await write({}), 'ACCESS_DENIED');
+  assertRejected(await write({ expires_at: later }), 'ACCESS_DENIED');
+  assert.equal(await statusOf(write({ expires_at: soon })), 201);
+  assert.equal(await statusOf(write({ approval })), 201);
+});

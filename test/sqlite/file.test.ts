@@ -277,3 +277,37 @@ test('locking a file that is not a database is an error', (t) => {
   writeFileSync(file, 'x'.repeat(5000));
   assert.throws(() => DatabaseLock.take(file), StoreError);
 });
+
+test('a database of another version with the same number is not changed, and is named as such', (t) => {
+  const file = newFile(t);
+  openDatabase(file).close();
+  const database = new DatabaseSync(file);
+  database.exec('ALTER TABLE audit_entries DROP COLUMN code; ALTER TABLE policies DROP COLUMN expires_at');
+  database.exec('PRAGMA user_version = 1');
+  database.close();
+  assert.throws(
+    () => openDatabase(file),
+    /has no column audit_entries\.code: a version before the first release wrote it/,
+  );
+  const after = new DatabaseSync(file, { readOnly: true });
+  t.after(() => after.close());
+  assert.equal(settings(after, 'user_version'), 1);
+  assert.equal(after.prepare("SELECT 1 FROM pragma_table_info('policies') WHERE name = 'expires_at'").get(), undefined);
+});
+
+test('a database of the first schema gets the columns that were added since', (t) => {
+  const file = newFile(t);
+  openDatabase(file).close();
+  const database = new DatabaseSync(file);
+  database.exec('ALTER TABLE policies DROP COLUMN expires_at; PRAGMA user_version = 1');
+  database.exec(
+    "INSERT INTO policies (name, principal, resources, actions, max_ttl_seconds, created_at, mac) VALUES ('p', '', '', '', 1, 1, '')",
+  );
+  database.close();
+  const opened = openDatabase(file);
+  t.after(() => opened.close());
+  assert.deepEqual(
+    { ...opened.prepare('SELECT name, expires_at FROM policies').get() },
+    { name: 'p', expires_at: null },
+  );
+});

@@ -1,6 +1,6 @@
 /** Applies numbered migrations, one node at a time, each in a transaction with its record. */
 import { StoreError } from '../errors.ts';
-import { type Migration, readMigrations } from '../migrations.ts';
+import { assertColumns, type Migration, readMigrations } from '../migrations.ts';
 import type { Connection } from './connection.ts';
 import { sqlStateOf } from './errors.ts';
 import { assertPrivileges } from './privileges.ts';
@@ -31,6 +31,7 @@ export async function prepareSchema(connection: Connection, mayMigrate: boolean)
       `the database has schema ${number}, this Leasehold knows up to ${migrations.length}: start the Leasehold that wrote it`,
     );
   }
+  if (number > 0) await assertSchemaColumns(connection, number);
   if (number === migrations.length) return [];
   if (!mayMigrate) {
     const has = number === 0 ? 'no Leasehold schema' : `schema ${number}`;
@@ -40,6 +41,16 @@ export async function prepareSchema(connection: Connection, mayMigrate: boolean)
     );
   }
   return migrate(connection, migrations);
+}
+
+async function assertSchemaColumns(connection: Connection, number: number): Promise<void> {
+  const rows = await connection.query`
+    SELECT c.relname || '.' || a.attname AS name FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped WHERE n.nspname = 'leasehold'`;
+  assertColumns(
+    rows.map(({ name }) => String(name)),
+    number,
+  );
 }
 
 export function pendingScripts(schema: Schema): readonly { readonly name: string; readonly sql: string }[] {

@@ -2,7 +2,7 @@
 import { closeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { StoreError } from '../errors.ts';
-import { type Migration, readMigrations } from '../migrations.ts';
+import { assertColumns, type Migration, readMigrations } from '../migrations.ts';
 import { assertDiskSpace, reserveWalIndex } from './disk-space.ts';
 
 /** Identifies a Leasehold file: 'LsHd'. */
@@ -131,6 +131,14 @@ function assertLeaseholdFile(database: DatabaseSync, file: string, latest: numbe
       `the database has schema ${version}, this Leasehold knows up to ${latest}: start the Leasehold that wrote it`,
     );
   }
+  if (version === 0) return;
+  const columns = database
+    .prepare(`SELECT t.name || '.' || c.name AS name FROM sqlite_schema t JOIN pragma_table_info(t.name) c`)
+    .all();
+  assertColumns(
+    columns.map(({ name }) => String(name)),
+    version,
+  );
 }
 
 function migrate(database: DatabaseSync, migrations: readonly Migration[]): void {

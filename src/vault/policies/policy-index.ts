@@ -43,6 +43,18 @@ function compareRestriction(a: Policy, b: Policy): number {
   return a.maxTtlSeconds - b.maxTtlSeconds || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 }
 
+/** The position of the policy, or where it belongs. WHY a binary search: thousands may expire in one moment. */
+function positionOf(policies: readonly Policy[], policy: Policy): number {
+  let [from, to] = [0, policies.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    const other = policies[middle];
+    if (other !== undefined && compareRestriction(other, policy) < 0) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
 function stricterOf(a: Policy | null, b: Policy | null): Policy | null {
   if (a === null || b === null) return a ?? b;
   return compareRestriction(a, b) <= 0 ? a : b;
@@ -90,22 +102,19 @@ class PatternIndex {
 
   put(pattern: Pattern, policy: Policy): void {
     const policies = this.#byPattern.get(pattern) ?? [];
-    const next = policies.findIndex((other) => compareRestriction(other, policy) > 0);
-    policies.splice(next === -1 ? policies.length : next, 0, policy);
+    policies.splice(positionOf(policies, policy), 0, policy);
     if (policies.length > 1) return;
     this.#changed();
     this.#byPattern.set(pattern, policies);
     this.#lengths.add(pattern.length);
   }
 
-  remove(pattern: Pattern, name: PolicyName): void {
+  remove(pattern: Pattern, policy: Policy): void {
     const policies = this.#byPattern.get(pattern);
     if (policies === undefined) return;
-    const rest = policies.filter((other) => other.name !== name);
-    if (rest.length > 0) {
-      this.#byPattern.set(pattern, rest);
-      return;
-    }
+    const position = positionOf(policies, policy);
+    if (policies[position]?.name === policy.name) policies.splice(position, 1);
+    if (policies.length > 0) return;
     this.#changed();
     this.#byPattern.delete(pattern);
     this.#lengths.remove(pattern.length);
@@ -150,7 +159,7 @@ class PrincipalIndex {
     if (ofPrincipal === undefined) return;
     for (const action of actions) {
       const grants = ofPrincipal.get(action);
-      for (const pattern of policy.resources) grants?.remove(pattern, policy.name);
+      for (const pattern of policy.resources) grants?.remove(pattern, policy);
       if (grants?.isEmpty) ofPrincipal.delete(action);
     }
     if (ofPrincipal.size === 0) this.#dropPrincipal(policy.principal);

@@ -197,6 +197,11 @@ export function hasExpired({ expiresAt }: Pick<Policy, 'expiresAt'>, now: number
   return expiresAt !== null && expiresAt <= now;
 }
 
+/** Whether `outer` is in force as long as `inner`. */
+export function lastsAsLong(outer: Pick<Policy, 'expiresAt'>, inner: Pick<Policy, 'expiresAt'>): boolean {
+  return outer.expiresAt === null || (inner.expiresAt !== null && inner.expiresAt <= outer.expiresAt);
+}
+
 export function isAction(text: string): text is Action {
   return (ACTIONS as readonly string[]).includes(text);
 }

@@ -6,30 +6,33 @@
 
 import type { AgentName, OperatorName } from '../../core/names.ts';
 import { denied, type OperationInput, type Outcome } from '../../core/operation.ts';
-import { coversPattern, type Pattern } from '../../core/pattern.ts';
+import { coversPattern, type Pattern, toRanges } from '../../core/pattern.ts';
 import { hasRole } from '../operators/operator.ts';
 import { type ApprovalRule, approvalCovers } from './approval-rule.ts';
 import {
   isOfOperators,
+  lastsAsLong,
   type Policy,
-  type Principal,
   patternCovers,
   principalCovers,
   principalMatches,
   principalOf,
 } from './policy.ts';
 
-type Granting = Pick<Policy, 'principal' | 'resources' | 'actions' | 'approval'>;
+type Granting = Pick<Policy, 'principal' | 'resources' | 'actions' | 'approval' | 'expiresAt'>;
 
 /** The outcome for an editor that may not write one of the policies; null if it may write all of them. */
 export function beyondReach(input: OperationInput, policies: readonly Granting[]): Outcome<never> | null {
   const { caller, state } = input;
   if (caller.kind !== 'operator' || hasRole(caller.operator, 'admin')) return null;
   const { name } = caller.operator;
-  const isWithin = ({ actions, resources }: Granting): boolean =>
-    actions.every((action) => {
-      const ranges = state.control.policies.grantedRanges(name, action);
-      return resources.every((pattern) => coversPattern(ranges, pattern));
+  const own = state.control.policies.all().filter(({ principal }) => principalMatches(principal, name));
+  const isWithin = (granted: Granting): boolean =>
+    granted.actions.every((action) => {
+      // A policy must not outlast the reach from which it was written.
+      const lasting = own.filter((policy) => policy.actions.includes(action) && lastsAsLong(policy, granted));
+      const ranges = toRanges(lasting.flatMap(({ resources }) => resources));
+      return granted.resources.every((pattern) => coversPattern(ranges, pattern));
     });
   if (policies.some(({ principal }) => isOfOperators(principal)))
     return denied(input, { code: 'policy_for_operators' });
@@ -48,21 +51,16 @@ function keepsDemands({ state }: OperationInput, name: OperatorName, granted: Gr
   return demands.every(({ approval, resources }) =>
     granted.resources.every((pattern) => {
       const isDemanded = resources.some((own) => patternCovers(own, pattern) || patternCovers(pattern, own));
-      return (
-        !isDemanded || [granted, ...all].some((other) => demandsAtLeast(other, approval, granted.principal, pattern))
-      );
+      return !isDemanded || [granted, ...all].some((other) => demandsAtLeast(other, approval, granted, pattern));
     }),
   );
 }
 
-function demandsAtLeast(
-  { approval, principal, resources }: Pick<Policy, 'approval' | 'principal' | 'resources'>,
-  rule: ApprovalRule,
-  of: Principal,
-  pattern: Pattern,
-): boolean {
-  const isOfAll = principalCovers(principal, of) && resources.some((own) => patternCovers(own, pattern));
-  return approval !== null && isOfAll && approvalCovers(rule, approval);
+/** WHY as long: a demand that expires before the grant would lift the approval. */
+function demandsAtLeast(other: Granting, rule: ApprovalRule, granted: Granting, pattern: Pattern): boolean {
+  const { approval, principal, resources } = other;
+  const isOfAll = principalCovers(principal, granted.principal) && resources.some((own) => patternCovers(own, pattern));
+  return approval !== null && isOfAll && approvalCovers(rule, approval) && lastsAsLong(other, granted);
 }
 
 /**
