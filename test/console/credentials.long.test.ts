@@ -111,6 +111,9 @@ test('a revealed value is recorded, and 1 s after hiding it is in no element, st
   assert.equal(Date.parse(leases[0].expires_at) - Date.parse(leases[0].issued_at), 30_000);
   await page.keyboard.press('Enter');
   await section.getByRole('button', { name: 'Reveal' }).waitFor();
+  // WHY: V8 keeps the last text that a regular expression matched, and Playwright matches the texts of the page. A name
+  // with a blank takes the place of the value there.
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
   await page.waitForTimeout(1000);
   assert.deepEqual(placesWith({ ...(await keptBy(page)), log: logged.join('\n') }, value), []);
 });
