@@ -81,6 +81,8 @@ export interface OpenOptions {
   /** The interval of retries of failed key file operations; by default longer than a test. */
   readonly recoveryIntervalMs?: number;
   readonly reencryption?: Pick<ReencryptionParts, 'maxSeals'>;
+  /** Whether the vault is in recovery mode. */
+  readonly isReadOnly?: boolean;
 }
 
 const NO_SLOTS: SlotSecrets = {
@@ -127,6 +129,7 @@ export async function openVault(scope: Scope, options: OpenOptions = {}): Promis
     clock,
     memory,
     denials,
+    isReadOnly: options.isReadOnly ?? false,
     settings: { adminMayRetrieve: true, versionsKept: 10, ...options.settings },
     onRemoved: () => undefined,
     onCommitted: (changes) => {

@@ -5,7 +5,17 @@ import { test } from 'node:test';
 import { listPolicies, replacePolicy } from '../../src/vault/policies/endpoints.ts';
 import { Policy, type PolicyInput } from '../../src/vault/policies/policy.ts';
 import { as, enrol, logIn, newAgentKey } from './agents-fixture.ts';
-import { admin, get, type OpenedVault, openVault, outcomeOf, put, readLog, verify } from './fixture.ts';
+import {
+  admin,
+  get,
+  type OpenedVault,
+  type OpenOptions,
+  openVault,
+  outcomeOf,
+  put,
+  readLog,
+  verify,
+} from './fixture.ts';
 
 const NOW = Date.UTC(2026, 0, 31);
 const END = NOW + 60_000;
@@ -23,9 +33,8 @@ const replace = (vault: OpenedVault, name: string, expiresAt: number | null) =>
     ),
   );
 
-async function openAt(t: Parameters<typeof openVault>[0], hands: { now: number }, directory?: string) {
-  const time = { wall: () => hands.now, monotonic: () => hands.now };
-  return openVault(t, directory === undefined ? { time } : { time, directory });
+async function openAt(t: Parameters<typeof openVault>[0], hands: { now: number }, options: OpenOptions = {}) {
+  return openVault(t, { time: { wall: () => hands.now, monotonic: () => hands.now }, ...options });
 }
 
 test('a policy grants until it expires, and the log says that the service deleted it', async (t) => {
@@ -58,7 +67,7 @@ test('a policy that expired while the vault was stopped grants nothing after the
   await replace(vault, 'later', END + 1);
   await replace(vault, 'lasting', null);
   hands.now = END;
-  const again = await openAt(t, hands, vault.directory);
+  const again = await openAt(t, hands, { directory: vault.directory });
   const names = async () => (await again.ledger.read(listPolicies.operation(admin(), null))).map(({ name }) => name);
   assert.deepEqual(await names(), ['lasting', 'later']);
   hands.now = END + 1;
@@ -84,4 +93,19 @@ test('a replacement extends a policy, or lets it last; a time in the past is rej
       ['lasting', null],
     ],
   );
+});
+
+test('in recovery mode an expired policy is not deleted, and reads succeed', async (t) => {
+  const hands = { now: NOW };
+  const vault = await openAt(t, hands);
+  await replace(vault, 'brief', END);
+  hands.now = END;
+  const again = await openAt(t, hands, { directory: vault.directory, isReadOnly: true });
+  const list = listPolicies.operation(admin(), null);
+  for (const reading of [again.ledger.read(list), again.ledger.submit(list)]) {
+    assert.deepEqual(
+      (await reading).map(({ name }) => name),
+      ['brief'],
+    );
+  }
 });
