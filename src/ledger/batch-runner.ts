@@ -11,14 +11,7 @@ import type { VaultKeys } from '../crypto/keys.ts';
 import { newId } from '../crypto/primitives.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
-import type {
-  ClusterState,
-  ControlChanges,
-  Head,
-  LoadedFromStore,
-  StoredChange,
-  StoreTransaction,
-} from '../store/store.ts';
+import type { ClusterState, ControlChanges, LoadedFromStore, StoredChange, StoreTransaction } from '../store/store.ts';
 import { SUBJECT } from '../vault/audit/recorded-state.ts';
 import type { KeySlot } from '../vault/keys/keyset.ts';
 import type { Policy } from '../vault/policies/policy.ts';
@@ -193,7 +186,8 @@ export class BatchRunner {
     const memory = this.#memory;
     const isUsable = !this.#isAhead && (shared === null || isCurrent(memory, shared, keys));
     const now = isUsable ? this.#timeOf(shared) : null;
-    if (isUsable) this.#see(shared?.head ?? null);
+    const isForCaller = operations.some(({ requester }) => requester.kind !== 'service');
+    if (isUsable && isForCaller && shared !== null) this.#see(shared);
     // A batch deletes the policies that have expired.
     if (now !== null && this.#expired(now).length === 0) {
       populate(keys, memory, loaded, found);
@@ -249,11 +243,15 @@ export class BatchRunner {
     this.#replaceMemory(memory);
   }
 
-  /** The log must contain the entry from now on, because the caller of a read may be told of it. */
-  #see(head: Head | null): void {
-    if (head === null || head.seq <= (this.#memory.lastSeenEntry?.seq ?? 0)) return;
-    this.#memory.lastSeenEntry = { seq: head.seq, hmac: head.hmac };
-    this.#parts.store.see(this.#memory.lastSeenEntry);
+  /**
+   * The log must contain the last entry from now on, because the caller of a read may be told of it. An entry after the
+   * head record was added outside Leasehold and may disappear again.
+   */
+  #see({ head, last }: ClusterState): void {
+    if (head === null || last === null || last.seq > head.seq) return;
+    if (last.seq <= (this.#memory.lastSeenEntry?.seq ?? 0)) return;
+    this.#memory.lastSeenEntry = last;
+    this.#parts.store.see(last);
   }
 
   #replaceMemory(memory: VaultState): void {
