@@ -54,7 +54,7 @@ export class ConnectionPool {
     const { scheme, port, caPem, allowNetworks, targetNetworks, ownPorts } = order;
     const key = JSON.stringify([scheme, order.host, port, caPem, allowNetworks, targetNetworks, ownPorts]);
     const route = this.#routes.get(key) ?? this.#createRoute(order);
-    // For an IP address Node does not call the lookup.
+    // Node does not look up an IP address, so the checked lookup never sees it.
     const isAddress = isIP(host) !== 0;
     if (isAddress && !route.rules.permits(host)) throw new UpstreamError('refused_address');
     // Moves the route to the end, as the last one used. A route that is dropped closes its idle connections itself.

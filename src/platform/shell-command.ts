@@ -20,7 +20,7 @@ export function ownCommand(environment: Readonly<Record<string, string | undefin
 
 /** The path of the CLI. MCP clients are started elsewhere, with another PATH. */
 export function ownCommandFile(): string {
-  // The container image of a node contains no CLI, which runs on another machine.
+  // The container image of a node contains no CLI: operators run it elsewhere.
   return realPathOrNull(FILE) === null ? 'leasehold' : FILE;
 }
 

@@ -88,8 +88,8 @@ function readAssignment(text: string, at: number, fail: (rule: string) => UsageE
 }
 
 /**
- * The value without a comment. A # begins a comment at the start and after a blank; inside a word, such as a password,
- * it is literal.
+ * The value without a comment. A # begins a comment where it is first or follows a blank; inside a word, such as a
+ * password, it is literal.
  */
 function uncommented(written: string): string {
   return written.replace(/(?:^|[ \t])#.*$/, '').replace(/[ \t]+$/, '');

@@ -27,7 +27,7 @@ export interface ImportSource {
   readonly skipped: readonly SkippedItem[];
 }
 
-/** By default `type` follows from the name of the field. */
+/** The `type` follows from the name of the field by default. */
 export type AddField = (
   field: string | readonly string[],
   text: string | null | undefined,

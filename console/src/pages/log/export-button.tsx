@@ -14,7 +14,7 @@ const TYPE = 'application/x-ndjson';
 type OnProgress = (text: string) => void;
 const MIB = 1024 * 1024;
 
-/** Reads the entries, oldest first, up to the newest one at the start. */
+/** Reads the entries, oldest first, up to the newest one when the reading began. */
 async function readFiltered(filter: AuditFilter, signal: AbortSignal, onProgress: OnProgress): Promise<Blob[]> {
   const parts: Blob[] = [];
   const newest = (await client.audit.list({ limit: 1 }, { signal })).data[0]?.seq ?? 0;
