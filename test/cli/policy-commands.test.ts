@@ -40,8 +40,16 @@ test('a policy is created from flags, a file or standard input, then listed, sho
   assert.deepEqual(JSON.parse((await run('policy list -o json')).stdout), await policies());
   assert.match(
     (await run('policy list')).stdout,
-    /^NAME +PRINCIPAL +ACTIONS .*\nci +agent:ci-\* +retrieve, list +ci\/\*, x +60\n/,
+    /^NAME +PRINCIPAL +RESOURCES +ACTIONS +MAX TTL\nci +agent:ci-\* +ci\/\*, x +retrieve, list +60\n/,
   );
+  const end = '2999-01-31T09:30:00.000Z';
+  const brief = await run(`policy put brief --principal agent:a --resource a --action list --expires-at ${end}`);
+  assert.match(brief.stdout, new RegExp(`^expires_at +${end}$`, 'm'));
+  assert.match(
+    (await run('policy list')).stdout,
+    new RegExp(`^NAME .* MAX TTL +EXPIRES AT\nbrief .* ${end}\nci .* -\n`),
+  );
+  assert.equal((await run('policy delete brief --yes')).code, 0);
   assert.equal((await run('policy show ci --field max_ttl')).stdout, '60\n');
   const shown = (await run('policy show ci -o yaml')).stdout;
   assert.equal((await run('policy put ci --file -', shown)).code, 0, 'what is shown can be put');

@@ -1,6 +1,7 @@
 /** The subcommands of `policy`: `list`, `show`, `delete` and `apply` are defined here, the others are imported. */
 
 import { parsePolicyName } from '../../core/names.ts';
+import { entriesOf } from '../../engine/field.ts';
 import { toggle } from '../../flags/flag.ts';
 import { Policy } from '../../vault/policies/policy.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand } from '../command.ts';
@@ -64,7 +65,15 @@ const apply = defineCommand({
   },
 });
 
-const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
+/** The fields of the policies, without the optional ones that no policy has, and the time of creation. */
+function columnsFor(policies: readonly object[]): string[] {
+  const fields = entriesOf(Policy.fields).filter(({ field }) => field.presence !== 'set by the server');
+  const shown = fields.filter(
+    ({ wire, field }) => field.presence !== 'optional' || policies.some((policy) => Object.hasOwn(policy, wire)),
+  );
+  return shown.map(({ wire }) => wire);
+}
+
 const LEASES_STAY = 'Existing leases stay valid until they expire; leasehold lease revoke ends them.';
 const NAME = { name: 'NAME', help: 'name of the policy', count: 'one' } as const;
 
@@ -73,7 +82,7 @@ const list = defineCommand({
   async run(invocation) {
     const policies = await Array.fromAsync(invocation.connect().policies.listAll(invocation));
     const nothing = 'No policies, so agents have no access. Create one with: leasehold policy put NAME';
-    await invocation.output.records(policies, COLUMNS, nothing);
+    await invocation.output.records(policies, columnsFor(policies), nothing);
   },
 });
 

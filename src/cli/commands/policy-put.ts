@@ -14,8 +14,6 @@ import { readResource } from '../resource/fields.ts';
 import { fieldsFrom, flagOf, flagsOf } from '../resource/flags.ts';
 import { printNotice } from '../terminal.ts';
 
-const COLUMNS = ['name', 'principal', 'actions', 'resources', 'max_ttl'];
-
 const FLAGS = {
   ...flagsOf(Policy),
   file: text('FILE', 'read the whole policy from this TOML, JSON or YAML file; - for standard input'),
@@ -52,7 +50,7 @@ export const put = defineCommand({
       return printNotice(terminal, 'Nothing was done.');
     }
     if (present !== null && step === undefined) {
-      await output.record(present, COLUMNS);
+      await output.record(present);
       return printNotice(terminal, `Policy ${name} is unchanged.`);
     }
     if (step?.change === 'replace') {
@@ -63,7 +61,7 @@ export const put = defineCommand({
     const seen = tagged === null ? { onlyIfNew: true } : { ifMatch: tagged.tag };
     const writing = policies.put(name, body, { ...seen, signal });
     const written = await withConflictHint(invocation, policySubject(name), writing);
-    await output.record(written, COLUMNS);
+    await output.record(written);
     printNotice(terminal, `${present === null ? 'Created' : 'Replaced'} policy ${name}.`);
     const { actions } = draft;
     if (actions.includes('use') && actions.includes('store') && !actions.includes('retrieve')) {
