@@ -16,7 +16,7 @@ export class BrokerUse {
   readonly head: Promise<BrokerHead>;
   /**
    * The redacted body; for an upgrade, the upstream's data. Fails if the response breaks off. Destroying it aborts the
-   * request. It must be read or destroyed, otherwise the request never ends.
+   * request. It must be read or destroyed; otherwise the request never ends.
    */
   readonly body: Readable;
   /** Resolves when the body has closed; never rejects. */

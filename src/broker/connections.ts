@@ -32,7 +32,7 @@ interface Route {
 }
 
 const MAX_FREE_SOCKETS = 256;
-const MAX_AGENTS = 512;
+const MAX_ROUTES = 512;
 
 const resolveBySystem: Resolve = (name) => {
   const { promise, resolve, reject } = Promise.withResolvers<readonly Address[]>();
@@ -57,11 +57,11 @@ export class ConnectionPool {
     // Node does not look up an IP address, so the checked lookup never sees it.
     const isAddress = isIP(host) !== 0;
     if (isAddress && !route.rules.permits(host)) throw new UpstreamError('refused_address');
-    // Moves the route to the end, as the last one used. A route that is dropped closes its idle connections itself.
+    // The most recently used route is last. The agent of a dropped route closes its idle connections itself.
     this.#routes.delete(key);
     this.#routes.set(key, route);
     for (const oldest of this.#routes.keys()) {
-      if (this.#routes.size <= MAX_AGENTS) break;
+      if (this.#routes.size <= MAX_ROUTES) break;
       this.#routes.delete(oldest);
     }
     return { agent: route.agent, host, servername: isAddress ? '' : host };

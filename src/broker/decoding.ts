@@ -1,6 +1,6 @@
 /**
  * Decodes a response that the upstream compressed although identity was requested. Memory is bounded: a decoder
- * receives more input only when its output was read, however small the input of a large output is.
+ * receives more input only once its output has been read, however small the input of a large output is.
  */
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib';
@@ -44,8 +44,8 @@ function connect(source: Readable, decoder: Transform): Readable {
 }
 
 /**
- * WHY two formats: RFC 9110 means the zlib format, and some servers send raw deflate data. The first byte distinguishes
- * them.
+ * WHY two formats: by RFC 9110 deflate is the zlib format, but some servers send raw deflate data. The first byte
+ * distinguishes them.
  */
 async function* inflate(source: Readable): AsyncGenerator<Uint8Array> {
   const chunks: AsyncIterator<Uint8Array> = source[Symbol.asyncIterator]();

@@ -44,7 +44,7 @@ export async function pause(milliseconds: number, signal: AbortSignal): Promise<
   await abortable(over, signal).finally(() => clearTimeout(timer));
 }
 
-/** Settles like the promise, or rejects with the signal's reason if it is aborted first. */
+/** Settles as the promise does, or rejects with the signal's reason if it is aborted first. */
 export function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason);

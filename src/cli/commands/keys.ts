@@ -17,15 +17,15 @@ const PASSPHRASE_FILE = text('FILE', 'read the passphrase from this file; - for 
 const add = defineCommand({
   name: 'key slot add',
   about: [
-    'Any one slot opens the vault, and losing the others is harmless. The kinds file, systemd, transit and aws-kms open it at a start without a person; passphrase and shamir need leasehold unlock.',
+    'Any one slot opens the vault, and losing the others is harmless. The kinds file, systemd, transit and aws-kms open it at startup, with nobody present; passphrase and shamir need leasehold unlock.',
     'This command computes the secret of a passphrase, or makes the shares, on this machine; the server receives only a public key. Each share is printed once.',
   ],
   arguments: [{ name: 'NAME', help: 'name of the new slot: letters, digits, . _ and -', count: 'one' }],
   flags: {
     kind: choice('KIND', SLOT_KINDS, 'kind of the slot (default passphrase)'),
-    key: text('KEY', 'of transit and aws-kms: the key there; of systemd: the name of the credential'),
+    key: text('KEY', 'for transit and aws-kms: the name of the key there; for systemd: the name of the credential'),
     'passphrase-file': PASSPHRASE_FILE,
-    shares: wholeNumber('of shamir: the number of shares (default 5)'),
+    shares: wholeNumber('for shamir: the number of shares (default 5)'),
     threshold: wholeNumber('of shamir: how many shares open the vault (default 3)'),
   },
   examples: [
@@ -93,7 +93,7 @@ const remove = defineCommand({
   name: 'key slot remove',
   about: [
     'Test the other slots first with leasehold key slot test: without a slot that opens, the vault is lost at the next restart.',
-    'A copy of the database from before still opens with the slot, so keep its secret as long as such a copy or a backup. If its secret was disclosed, rotate the keys afterwards: leasehold key rotate --root, then leasehold key rotate.',
+    'An earlier copy of the database still opens with this slot: keep its secret as long as you keep such a copy or a backup. If its secret was disclosed, rotate the keys afterwards: leasehold key rotate --root, then leasehold key rotate.',
   ],
   arguments: [NAME],
   flags: CONFIRMATION_FLAGS,
@@ -115,7 +115,7 @@ const remove = defineCommand({
 const test = defineCommand({
   name: 'key slot test',
   about: [
-    'Asks for the passphrase of a slot of that kind; it stays on this machine. The shares of a slot are not tested this way, because they belong to several people. The exit code is 2 if the slot does not open.',
+    'Asks for the passphrase of a passphrase slot, which stays on this machine. The shares of a slot are not tested this way, because they belong to several people. The exit code is 2 if the slot does not open.',
   ],
   arguments: [NAME],
   flags: { 'passphrase-file': PASSPHRASE_FILE },
