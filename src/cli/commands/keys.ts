@@ -26,7 +26,7 @@ const add = defineCommand({
     key: text('KEY', 'for transit and aws-kms: the name of the key there; for systemd: the name of the credential'),
     'passphrase-file': PASSPHRASE_FILE,
     shares: wholeNumber('for shamir: the number of shares (default 5)'),
-    threshold: wholeNumber('of shamir: how many shares open the vault (default 3)'),
+    threshold: wholeNumber('for shamir: how many shares open the vault (default 3)'),
   },
   examples: [
     { line: 'leasehold key slot add recovery --kind shamir --shares 5 --threshold 3', does: 'print five shares' },
