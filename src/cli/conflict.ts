@@ -1,11 +1,11 @@
 /** Reports conflicting changes: who changed a resource after a command read it. */
 import { LeaseholdError } from '../client/errors.ts';
-import type { EventType } from '../vault/audit/audit-entry.ts';
+import { CHANGE_EVENTS, type EventType } from '../vault/audit/audit-entry.ts';
 import type { Invocation } from './command.ts';
 import { ErrorWithHint } from './explain-denial.ts';
 
 interface Subject {
-  /** Subject of the message, such as `Policy ci`. */
+  /** Subject of the message, such as `policy ci`. */
   readonly what: string;
   /** The resource name in the audit entries of its changes. */
   readonly resource: string;
@@ -13,25 +13,25 @@ interface Subject {
 }
 
 export const policySubject = (name: string): Subject => ({
-  what: `Policy ${name} was`,
+  what: `policy ${name}`,
   resource: `policy:${name}`,
-  events: ['policy.create', 'policy.replace', 'policy.delete'],
+  events: CHANGE_EVENTS.policy,
 });
 
 export const operatorSubject = (name: string): Subject => ({
-  what: `Operator ${name} was`,
+  what: `operator ${name}`,
   resource: `operator:${name}`,
-  events: ['operator.replace', 'operator.rotate', 'operator.remove', 'operator.passkey_add', 'operator.passkey_remove'],
+  events: CHANGE_EVENTS.operator,
 });
 
 export const targetsSubject = (path: string): Subject => ({
-  what: `The targets of ${path} were`,
+  what: `the targets of ${path}`,
   resource: path,
-  events: ['target.put', 'target.delete'],
+  events: CHANGE_EVENTS.targets,
 });
 
 /** The error for a change that is based on an outdated state. */
-export function changedMeanwhile(): LeaseholdError {
+export function preconditionFailed(): LeaseholdError {
   return new LeaseholdError('PRECONDITION_FAILED', 'A precondition of the request does not hold.', { status: 412 });
 }
 
@@ -47,12 +47,13 @@ export async function withConflictHint<T>(invocation: Invocation, subject: Subje
       .connect()
       .audit.lastChange(resource, events, invocation)
       .catch(() => null);
-    const by = change === null ? '' : ` by ${change.agent_name} at ${change.timestamp}`;
+    const who = change === null ? 'Somebody else' : change.agent_name;
+    const when = change === null ? '' : ` at ${change.timestamp}`;
     const { status, requestId } = error;
-    const told = new LeaseholdError(error.code, `${what} changed${by}, since this command read it`, {
+    const told = new LeaseholdError(error.code, `${who} changed ${what}${when} after this command read it`, {
       requestId,
       ...(status === null ? {} : { status }),
     });
-    throw new ErrorWithHint(told, 'It was left as it is. Run the command again to see the present state.');
+    throw new ErrorWithHint(told, 'The command changed nothing there. Run it again to see the current state.');
   }
 }

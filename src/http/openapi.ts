@@ -9,7 +9,7 @@ import * as requests from '../api/requests.ts';
 import { componentsOf } from '../api/resource-schemas.ts';
 import * as responses from '../api/responses.ts';
 import * as signIn from '../api/sign-in.ts';
-import { PERMISSIONS } from '../core/permissions.ts';
+import { PERMISSIONS, type Permission } from '../core/permissions.ts';
 import { readVersion } from '../platform/version.ts';
 import { Policy } from '../vault/policies/policy.ts';
 import type { Route, RouteGroup } from './route.ts';
@@ -93,13 +93,13 @@ function parametersOf(row: Route): Json[] {
   });
 }
 
+function callersOf(permission: Permission): string {
+  const { role, agents } = PERMISSIONS[permission];
+  return `The administrator, operators with the role ${role}${agents ? ', and agents' : ''}.`;
+}
+
 function operationOf(row: Route, tag: string): Json {
-  const who =
-    row.permission === null
-      ? 'All clients.'
-      : PERMISSIONS[row.permission].agents
-        ? 'Agents and the administrator.'
-        : 'The administrator.';
+  const who = row.permission === null ? 'All clients.' : callersOf(row.permission);
   const aliases = row.aliases.map((path) => ` Also served at \`${path}\`.`).join('');
   const hasBody = row.body !== null && Object.keys(row.body.properties).length > 0;
   return {

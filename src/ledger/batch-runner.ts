@@ -184,22 +184,21 @@ export class BatchRunner {
     const { found, shared, durable } = await store.load(reads);
     const replies = new Map<Operation<unknown>, unknown>();
     const memory = this.#memory;
-    const isUsable = !this.#isAhead && (shared === null || isCurrent(memory, shared, keys));
-    const now = isUsable ? this.#timeOf(shared) : null;
-    const isForCaller = operations.some(({ requester }) => requester.kind !== 'service');
-    if (isUsable && isForCaller && shared !== null) this.#see(shared);
+    // The control state in memory includes the last batch that was written.
+    const decided = { replies, durable: Promise.all([durable, this.#durable]) };
+    if (this.#isAhead || (shared !== null && !isCurrent(memory, shared, keys))) return decided;
+    if (shared !== null && operations.some(({ requester }) => requester.kind !== 'service')) this.#see(shared);
+    const now = this.#timeOf(shared);
     // A batch deletes the policies that have expired.
-    if (now !== null && this.#expired(now).length === 0) {
-      populate(keys, memory, loaded, found);
-      const state = new BatchState(memory.control, loaded, settings);
-      const moment = { now, seq: memory.tip.seq + 1, entryId: newId() as EntryId, newId };
-      for (const operation of operations) {
-        const { response, entry, changes } = operation.decide(state, moment);
-        if ('reply' in response && entry === null && changes.length === 0) replies.set(operation, response.reply);
-      }
+    if (this.#expired(now).length > 0) return decided;
+    populate(keys, memory, loaded, found);
+    const state = new BatchState(memory.control, loaded, settings);
+    const moment = { now, seq: memory.tip.seq + 1, entryId: newId() as EntryId, newId };
+    for (const operation of operations) {
+      const { response, entry, changes } = operation.decide(state, moment);
+      if ('reply' in response && entry === null && changes.length === 0) replies.set(operation, response.reply);
     }
-    // Agents and policies in memory include the last batch that was written.
-    return { replies, durable: Promise.all([durable, this.#durable]) };
+    return decided;
   }
 
   /**

@@ -95,10 +95,7 @@ function uncommented(written: string): string {
   return written.replace(/(?:^|[ \t])#.*$/, '').replace(/[ \t]+$/, '');
 }
 
-/**
- * The value without its quotes. Line ends become
- * .
- */
+/** The value without its quotes, with `\n` as the only line end. */
 function unquoted(written: string): string {
   const inside = written.slice(1, -1).replaceAll(/\r\n?/g, '\n');
   if (!written.startsWith('"')) return inside;

@@ -15,6 +15,7 @@ import {
 } from '../core/names.ts';
 import { parsePath } from '../core/path.ts';
 import { ruleBroken } from '../engine/errors.ts';
+import { type ENTRY_COLUMNS, RESULTS, USE_ENDS } from '../vault/audit/audit-entry.ts';
 import { parseSlotName, SLOT_KINDS } from '../vault/keys/keyset.ts';
 import { parseEmail, parseLabel, parsePasskeyId, parseSubject } from '../vault/operators/operator.ts';
 import { APPROVAL_EXTENTS, MAX_APPROVAL_TIMEOUT_SECONDS, MAX_QUORUM } from '../vault/policies/approval-rule.ts';
@@ -34,6 +35,7 @@ import {
   integer,
   isBoolean,
   isJsonObject,
+  isoTime,
   listOf,
   mapOf,
   matching,
@@ -71,8 +73,8 @@ export const credentialType = parsed((text) => parseCredentialType(text));
  * be restored. What prints it escapes it.
  */
 export const logText = anyText(65_536);
-export const WORD = 'must be a word of a-z and _';
-export const EVENT = /^[a-z_]+\.[a-z_]+$/;
+const WORD = 'must be a word of a-z and _';
+const EVENT = /^[a-z_]+\.[a-z_]+$/;
 const NAME_OF_LEASE_POLICY = /^(?:builtin:[a-z]+|[A-Za-z0-9][A-Za-z0-9._-]{0,127})$/;
 export const leasePolicy = matching(NAME_OF_LEASE_POLICY, 128, 'must be the name of a policy');
 export const leaseKind = oneOf(['retrieve', 'use']);
@@ -146,3 +148,32 @@ export const placement: ValueRule = (value) => {
 function withoutField(message: string | null): string | null {
   return message === null ? null : message.slice(message.indexOf(': ') + 2);
 }
+
+/** The rules of the columns, whose list is in `src/vault/audit/audit-entry.ts`. */
+export const ENTRY_RULES: Readonly<Record<keyof typeof ENTRY_COLUMNS, ValueRule>> = {
+  seq: positive,
+  id: uuid,
+  timestamp: isoTime,
+  event_type: matching(EVENT, 64, 'must be two words separated by a dot'),
+  agent_name: actorName,
+  resource: logText,
+  action: matching(/^[a-z_]+$/, 64, WORD),
+  result: oneOf(RESULTS),
+  policy_name: logText,
+  lease_id: uuid,
+  code: matching(/^[a-z_]+$/, 64, WORD),
+  reason: logText,
+  request_id: logText,
+  remote_addr: logText,
+  hmac: mac,
+  method: logText,
+  host: logText,
+  target_path: logText,
+  status: integer(0, 999),
+  bytes_in: count,
+  bytes_out: count,
+  redactions: count,
+  ended: oneOf(USE_ENDS),
+  subject: logText,
+  state: either(equalTo('removed'), mac),
+};

@@ -5,7 +5,7 @@
 import { HELD_RESOURCES } from '../core/change.ts';
 import { KEYSET_SUBJECT, REMOVED, type SubjectKind } from '../vault/audit/recorded-state.ts';
 import type { ListStep } from './queries.ts';
-import { AGENTS, APPROVALS, CREDENTIAL_TARGETS, CREDENTIALS, OPERATORS, POLICIES, SESSIONS } from './schema.ts';
+import { RESOURCE_TABLES } from './schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
 import type { Table } from './table.ts';
@@ -57,29 +57,26 @@ interface RecordedTable {
  * The kinds of rows that must match the audit log. A new one needs a subject in src/vault/audit/recorded-state.ts too.
  */
 const RECORDED_TABLES: Readonly<Record<SubjectKind, RecordedTable>> = {
-  agent: recorded(AGENTS, 'id', "'agent:' || lower(name)", 'lower(name) = substr(e.subject, 7)'),
-  operator: recorded(OPERATORS, 'id', 'lower(name)', 'lower(name) = e.subject'),
-  policy: recorded(POLICIES, 'name', "'policy:' || name", 'name = substr(e.subject, 8)'),
-  credential: recorded(CREDENTIALS, 'path', "'credential:' || path", 'path = substr(e.subject, 12)'),
+  agent: recorded('agent', "'agent:' || lower(name)", 'lower(name) = substr(e.subject, 7)'),
+  operator: recorded('operator', 'lower(name)', 'lower(name) = e.subject'),
+  policy: recorded('policy', "'policy:' || name", 'name = substr(e.subject, 8)'),
+  credential: recorded('credential', "'credential:' || path", 'path = substr(e.subject, 12)'),
   targets: {
-    ...recorded(CREDENTIAL_TARGETS, 'path', "'targets:' || path", 'path = substr(e.subject, 9)'),
+    ...recorded('targets', "'targets:' || path", 'path = substr(e.subject, 9)'),
     // The removal of a credential includes its targets, and they are those of one credential.
     state: sql`CASE WHEN ${newestState(raw("'credential:' || credential_targets.path"))} = ${REMOVED}
         OR EXISTS (SELECT 1 FROM credentials c WHERE c.path = credential_targets.path AND c.id <> credential_targets.credential_id)
       THEN ${REMOVED} ELSE ${newestState(raw("'targets:' || credential_targets.path"))} END`,
   },
   // Entries have an id too.
-  approval: recorded(APPROVALS, 'id', "'approval:' || approvals.id", 'approvals.id = substr(e.subject, 10)'),
+  approval: recorded('approval', "'approval:' || approvals.id", 'approvals.id = substr(e.subject, 10)'),
   // Times of this century have 13 digits.
-  session: recorded(
-    SESSIONS,
-    'token_hash',
-    "'session:' || issued_at || ':' || token_hash",
-    'token_hash = substr(e.subject, 23)',
-  ),
+  session: recorded('session', "'session:' || issued_at || ':' || token_hash", 'token_hash = substr(e.subject, 23)'),
 };
 
-function recorded(table: RecordedTable['table'], key: string, subject: string, isRowOf: string): RecordedTable {
+function recorded(kind: SubjectKind, subject: string, isRowOf: string): RecordedTable {
+  const table: RecordedTable['table'] = RESOURCE_TABLES[kind];
+  const [key = ''] = table.key;
   return { table, key, subject: raw(subject), state: newestState(raw(subject)), isRowOf };
 }
 

@@ -14,7 +14,7 @@ import {
   type ApprovalRequest,
   MAX_NONCE_LENGTH,
 } from '../vault/approvals/approval.ts';
-import { type AuditEntry, RESULTS, USE_ENDS } from '../vault/audit/audit-entry.ts';
+import { type AuditEntry, ENTRY_COLUMNS, ENTRY_FIELDS } from '../vault/audit/audit-entry.ts';
 import { type Credential, type CredentialVersion, MAX_VALUE_BYTES } from '../vault/credentials/credential.ts';
 import type { SealedKeyset, WrappedKeySlot } from '../vault/keys/keyset.ts';
 import type { Exposure, Lease } from '../vault/leases/lease.ts';
@@ -52,7 +52,7 @@ export const AGENTS = new Table<Authenticated<Agent>>(
   { maxRows: MAX_HELD_ROWS, unique: 'name' },
 );
 
-export const OPERATORS = new Table<Authenticated<Operator>>(
+const OPERATORS = new Table<Authenticated<Operator>>(
   'operators',
   ['id'],
   {
@@ -70,7 +70,7 @@ export const OPERATORS = new Table<Authenticated<Operator>>(
   { maxRows: MAX_HELD_ROWS, unique: 'name' },
 );
 
-export const POLICIES = Table.of(Policy);
+const POLICIES = Table.of(Policy);
 
 export const SESSIONS = new Table<Authenticated<Session>>('sessions', ['token_hash'], {
   tokenHash: text(is.bytes32),
@@ -212,33 +212,17 @@ const LOG_STREAMS = new Table<{ readonly name: string; readonly seq: number }>(
   { maxRows: MAX_HELD_ROWS },
 );
 
-export const AUDIT_ENTRIES = new Table<AuditEntry>('audit_entries', ['seq'], {
-  seq: number(is.positive),
-  id: text(is.uuid),
-  timestamp: text(rule.isoTime),
-  event_type: text(rule.matching(is.EVENT, 64, 'must be two words separated by a dot')),
-  agent_name: text(is.actorName),
-  resource: text(is.logText),
-  action: text(rule.matching(/^[a-z_]+$/, 64, is.WORD)),
-  result: text(rule.oneOf(RESULTS)),
-  policy_name: nullable(text(is.logText)),
-  lease_id: nullable(text(is.uuid)),
-  code: nullable(text(rule.matching(/^[a-z_]+$/, 64, is.WORD))),
-  reason: nullable(text(is.logText)),
-  request_id: nullable(text(is.logText)),
-  remote_addr: nullable(text(is.logText)),
-  hmac: text(is.mac),
-  method: nullable(text(is.logText)),
-  host: nullable(text(is.logText)),
-  target_path: nullable(text(is.logText)),
-  status: nullable(number(rule.integer(0, 999))),
-  bytes_in: nullable(number(is.count)),
-  bytes_out: nullable(number(is.count)),
-  redactions: nullable(number(is.count)),
-  ended: nullable(text(rule.oneOf(USE_ENDS))),
-  subject: nullable(text(is.logText)),
-  state: nullable(text(rule.either(rule.equalTo('removed'), is.mac))),
-});
+function entryColumn(name: keyof typeof ENTRY_COLUMNS) {
+  const type = ENTRY_COLUMNS[name];
+  const column = type.startsWith('text') ? text(is.ENTRY_RULES[name]) : number(is.ENTRY_RULES[name]);
+  return [name, type.endsWith('?') ? nullable(column) : column] as const;
+}
+
+export const AUDIT_ENTRIES = new Table<AuditEntry>(
+  'audit_entries',
+  ['seq'],
+  Object.fromEntries(ENTRY_FIELDS.map(entryColumn)) as never,
+);
 
 export const AUDIT_TREE = new Table<StoredTreeNode>('audit_tree', ['level', 'position'], {
   level: number(rule.integer(1, 64)),

@@ -65,6 +65,9 @@ test('--admin-retrieve=deny forbids the administrator, and operators with the ro
   assert.equal((await agent.get('/api/v1/credentials/a')).body.data.value, 'v');
   const boss = await addOperator(strict, 'boss', ['admin'], { '*': ['retrieve'] });
   assertRejected(await boss.get('/api/v1/credentials/a'), 'ACCESS_DENIED');
+  const question = { agent: 'operator:boss', resource: 'a', action: 'retrieve' };
+  const simulated = (await strict.admin.post('/api/v1/policies/simulate', question)).body.data;
+  assert.deepEqual([simulated.allowed, simulated.policy_name], [false, null]);
   assert.equal((await strict.admin.delete('/api/v1/credentials/a')).status, 204);
 });
 

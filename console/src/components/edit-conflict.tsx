@@ -22,12 +22,12 @@ interface Subject {
   readonly events: readonly EventType[];
 }
 
-export const isConflict = (error: unknown): boolean =>
+export const isConflict = (error: unknown): error is LeaseholdError =>
   error instanceof LeaseholdError && error.code === 'PRECONDITION_FAILED';
 
 /** The conflict; null for any other failure. */
 export async function findConflict<T>(failure: unknown, { resource, events }: Subject): Promise<Conflict<T> | null> {
-  if (!(failure instanceof LeaseholdError) || !isConflict(failure) || failure.current === undefined) return null;
+  if (!isConflict(failure) || failure.current === undefined) return null;
   const change = await client.audit.lastChange(resource, events).catch(() => null);
   // The resource of the request, whose failure this is, is a T.
   return { current: failure.current as Tagged<T> | null, change };

@@ -8,7 +8,7 @@ import type { Policies } from '../../client/policies.ts';
 import type { PolicyName } from '../../core/names.ts';
 import { compare, directionOf, type FieldChange, shownFields } from '../../vault/policies/comparison.ts';
 import { Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
-import { changedMeanwhile } from '../conflict.ts';
+import { preconditionFailed } from '../conflict.ts';
 import { type Printable, toCell } from '../output/cells.ts';
 
 export interface Step {
@@ -159,7 +159,7 @@ async function applyStep({ name, before, after }: Step, policies: Writer, signal
   } catch (error) {
     // It was already deleted, possibly by a first try whose response was lost.
     const isGone = error instanceof LeaseholdError && error.code === 'NOT_FOUND';
-    if (isGone && after !== null) throw changedMeanwhile();
+    if (isGone && after !== null) throw preconditionFailed();
     if (!isGone) throw error;
   }
 }
@@ -167,6 +167,6 @@ async function applyStep({ name, before, after }: Step, policies: Writer, signal
 /** WHY a second read: the list from which the plan was made contains no tags. */
 async function tagOf(before: PolicyDraft, policies: Writer, signal: AbortSignal): Promise<string> {
   const { data, tag } = await policies.readTagged(before.name, { signal });
-  if (compare(before, Policy.fromReply(data)).length > 0) throw changedMeanwhile();
+  if (compare(before, Policy.fromReply(data)).length > 0) throw preconditionFailed();
   return tag;
 }

@@ -90,6 +90,20 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
+/** The events that create, change or remove what several operators may edit at the same time. */
+export const CHANGE_EVENTS = {
+  policy: ['policy.create', 'policy.replace', 'policy.delete'],
+  operator: [
+    'operator.add',
+    'operator.replace',
+    'operator.rotate',
+    'operator.remove',
+    'operator.passkey_add',
+    'operator.passkey_remove',
+  ],
+  targets: ['target.put', 'target.delete'],
+} as const satisfies Readonly<Record<string, readonly EventType[]>>;
+
 /** What a decision records; the ledger adds sequence number, id, time and MAC. */
 export interface EntryDraft {
   readonly eventType: EventType;
@@ -143,7 +157,7 @@ const BASE_COLUMNS = {
   result: 'text',
   policy_name: 'text?',
   lease_id: 'text?',
-  /** The code of a denial, of `src/core/denials.ts`. */
+  /** The code of a denial, of `src/core/denial-table.ts`. */
   code: 'text?',
   reason: 'text?',
   request_id: 'text?',

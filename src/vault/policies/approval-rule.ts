@@ -140,7 +140,7 @@ export interface ApprovalTerms {
 export function combineRules(
   policies: readonly { readonly name: PolicyName; readonly approval: ApprovalRule | null }[],
 ): ApprovalTerms | null {
-  const rules = policies.flatMap(({ approval }) => (approval == null ? [] : [approval]));
+  const rules = policies.flatMap(({ approval }) => (approval === null ? [] : [approval]));
   if (rules.length === 0) return null;
   const limits = rules.map(limitsOf);
   const uses = limits.flatMap((limit) => limit.uses ?? []);

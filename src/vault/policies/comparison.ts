@@ -9,7 +9,7 @@ export interface FieldChange {
   /** The value is an empty list where the field is not given. */
   readonly from: Shown;
   readonly to: Shown;
-  /** Whether it adds agents, paths or actions, or allows longer leases or more uses. */
+  /** Whether the policy grants more after the change. */
   readonly widens: boolean;
 }
 
@@ -27,11 +27,10 @@ export function compare(before: PolicyDraft, after: PolicyDraft): FieldChange[] 
     from: from[compared.wire] ?? [],
     to: to[compared.wire] ?? [],
     widens: !fieldCovers(compared, before, after),
-  })).filter((change) => {
-    const [old, current] = [change.from, change.to].map((shown) => new Set<unknown>([shown].flat()));
-    return old !== undefined && current !== undefined && old.symmetricDifference(current).size > 0;
-  });
+  })).filter((change) => setOf(change.from).symmetricDifference(setOf(change.to)).size > 0);
 }
+
+const setOf = (shown: Shown): Set<unknown> => new Set<unknown>([shown].flat());
 
 function fieldCovers({ property, field }: (typeof COMPARED)[number], outer: PolicyDraft, inner: PolicyDraft): boolean {
   const name = property as keyof PolicyDraft;

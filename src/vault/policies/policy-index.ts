@@ -202,6 +202,8 @@ export class PolicyIndex {
   readonly #byName = new Map<PolicyName, Policy>();
   readonly #grants = new PrincipalIndex();
   readonly #approvals = new PrincipalIndex();
+  /** Null after a change. */
+  #sorted: readonly Policy[] | null = null;
   /** No policy expires before this time. */
   #nextExpiry = Number.POSITIVE_INFINITY;
 
@@ -209,8 +211,10 @@ export class PolicyIndex {
     return this.#byName.get(name) ?? null;
   }
 
-  all(): Policy[] {
-    return [...this.#byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  /** By name. */
+  all(): readonly Policy[] {
+    this.#sorted ??= [...this.#byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    return this.#sorted;
   }
 
   get size(): number {
@@ -220,17 +224,19 @@ export class PolicyIndex {
   put(policy: Policy): void {
     this.remove(policy.name);
     this.#byName.set(policy.name, policy);
+    this.#sorted = null;
     this.#nextExpiry = Math.min(this.#nextExpiry, policy.expiresAt ?? Number.POSITIVE_INFINITY);
     this.#grants.put(policy, policy.actions);
-    if (policy.approval != null) this.#approvals.put(policy, [policy.approval.for]);
+    if (policy.approval !== null) this.#approvals.put(policy, [policy.approval.for]);
   }
 
   remove(name: PolicyName): void {
     const policy = this.#byName.get(name);
     if (policy === undefined) return;
     this.#byName.delete(name);
+    this.#sorted = null;
     this.#grants.remove(policy, policy.actions);
-    if (policy.approval != null) this.#approvals.remove(policy, [policy.approval.for]);
+    if (policy.approval !== null) this.#approvals.remove(policy, [policy.approval.for]);
   }
 
   /** The policies that have expired, by name. They grant until they are removed. */

@@ -17,7 +17,9 @@ import { MAX_PATH_LENGTH, PATH_PART } from '../../core/path.ts';
 import { type Pattern, parsePattern } from '../../core/pattern.ts';
 import { ApiError, invalidRequest } from '../../engine/errors.ts';
 import {
+  type AnyField,
   byDefault,
+  covers,
   type Grammar,
   type InputOf,
   integer,
@@ -199,7 +201,7 @@ export function hasExpired({ expiresAt }: Pick<Policy, 'expiresAt'>, now: number
 
 /** Whether `outer` is in force as long as `inner`. */
 export function lastsAsLong(outer: Pick<Policy, 'expiresAt'>, inner: Pick<Policy, 'expiresAt'>): boolean {
-  return outer.expiresAt === null || (inner.expiresAt !== null && inner.expiresAt <= outer.expiresAt);
+  return covers(Policy.fields.expiresAt as AnyField, outer.expiresAt, inner.expiresAt);
 }
 
 export function isAction(text: string): text is Action {

@@ -1,6 +1,7 @@
 /**
- * The reach of an editor: what policies for `operator:<name>` grant it. An editor gives away only what it has, so it
- * writes only policies within its reach, and gives a key only to agents whose policies are all within it. SOURCE:
+ * The reach of an editor: the access that policies for `operator:<name>` grant it. An editor can grant only access that
+ * its own policies grant, so it writes only policies within its reach, and gives a key only to agents whose policies
+ * are all within it. SOURCE:
  * docs/operators.md, "Limits of the editor role".
  */
 
@@ -71,7 +72,7 @@ export function liftsApproval(
   { caller, entry }: OperationInput,
   before: Pick<Policy, 'approval'>,
 ): Outcome<never> | null {
-  if (caller.kind !== 'operator' || hasRole(caller.operator, 'admin') || before.approval == null) return null;
+  if (caller.kind !== 'operator' || hasRole(caller.operator, 'admin') || before.approval === null) return null;
   return denied({ entry }, { code: 'lifts_approval' });
 }
 

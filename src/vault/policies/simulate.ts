@@ -7,8 +7,8 @@ import { isOperatorName, type PrincipalName } from '../../core/names.ts';
 import { type Context, denied, type Operation, operation, succeeded } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { lackOfPermission } from '../../core/permissions.ts';
-import { access } from '../credentials/access.ts';
-import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, VIEWER_POLICY } from '../leases/lease.ts';
+import { access, retrievalAccess } from '../credentials/access.ts';
+import { ADMIN_POLICY, VIEWER_POLICY } from '../leases/lease.ts';
 import { hasRole } from '../operators/operator.ts';
 import type { UseRequest } from '../use/target.ts';
 import { decideTarget, withoutNearest } from '../use/use-decision.ts';
@@ -41,7 +41,7 @@ export function simulate(context: Context, question: SimulatedQuestion): Operati
     if (caller.kind === 'agent' && caller.agent.name !== agent) {
       return denied({ entry }, { code: 'simulates_other' });
     }
-    const byRole = simulateRole(state, agent, action);
+    const byRole = simulateRole(state, question);
     if (byRole !== null) return succeeded(byRole, null);
     const { policies } = state.control;
     const decision = decide(policies, agent, action, path);
@@ -57,16 +57,24 @@ export function simulate(context: Context, question: SimulatedQuestion): Operati
 }
 
 /** What the roles of an operator decide; null if policies decide. */
-function simulateRole({ control }: BatchState, name: PrincipalName, action: string): Simulated | null {
-  const operator = isOperatorName(name) ? control.operatorByName(name) : null;
+function simulateRole(state: BatchState, { agent: name, path, action }: SimulatedQuestion): Simulated | null {
+  const operator = isOperatorName(name) ? state.control.operatorByName(name) : null;
   if (operator === null || !isAction(action)) return null;
-  const allowed = { allowed: true, leaseTtlSeconds: ADMIN_LEASE_SECONDS };
-  if (hasRole(operator, 'admin'))
-    return { ...allowed, policyName: ADMIN_POLICY, reason: 'An operator with the role admin may do everything.' };
-  if (action === 'list') return { ...allowed, policyName: VIEWER_POLICY, reason: 'Every operator may list.' };
-  const lack = lackOfPermission(`credential.${action}`, { kind: 'operator', operator });
-  return lack === null ? null : { ...DENIED, reason: messageOf(lack) };
+  const holder = { kind: 'operator', operator } as const;
+  const lack = lackOfPermission(`credential.${action}`, holder);
+  if (lack !== null) return { ...DENIED, reason: messageOf(lack) };
+  const decided = action === 'retrieve' ? retrievalAccess(state, holder, path) : access(state, holder, action, path);
+  const reason = ROLE_REASONS.get(decided.allowed ? decided.policyName : null);
+  if (!decided.allowed) return hasRole(operator, 'admin') ? { ...DENIED, reason: messageOf(decided.denial) } : null;
+  if (reason === undefined) return null;
+  return { allowed: true, policyName: decided.policyName, leaseTtlSeconds: decided.ttlSeconds, reason };
 }
+
+/** The reasons of what roles grant, by the name that a lease has in place of a policy's. */
+const ROLE_REASONS: ReadonlyMap<string | null, string> = new Map([
+  [ADMIN_POLICY, 'An operator with the role admin may do everything.'],
+  [VIEWER_POLICY, 'Every operator may list.'],
+]);
 
 const DENIED: Omit<Simulated, 'reason'> = { allowed: false, policyName: null, leaseTtlSeconds: null };
 

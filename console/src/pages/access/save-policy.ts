@@ -1,6 +1,7 @@
 /** Saves policies, each only on top of the state that the operator saw, and then drops all cached decisions. */
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { Policy as PolicyText } from '../../../../src/client/types.ts';
+import { CHANGE_EVENTS } from '../../../../src/vault/audit/audit-entry.ts';
 import { Policy, type PolicyDraft } from '../../../../src/vault/policies/policy.ts';
 import { type Conflict, findConflict } from '../../components/edit-conflict.tsx';
 import { client } from '../../session/console-client.ts';
@@ -16,7 +17,7 @@ export async function savePolicy(before: Tagged<PolicyText> | null, after: Polic
 export function findPolicyConflict(failure: unknown, name: string): Promise<Conflict<PolicyText> | null> {
   return findConflict(failure, {
     resource: `policy:${name}`,
-    events: ['policy.create', 'policy.replace', 'policy.delete'],
+    events: CHANGE_EVENTS.policy,
   });
 }
 

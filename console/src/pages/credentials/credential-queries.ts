@@ -6,6 +6,7 @@ import { type Query, useQuery } from '@tanstack/react-query';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
+import { CHANGE_EVENTS } from '../../../../src/vault/audit/audit-entry.ts';
 import { type Conflict, findConflict } from '../../components/edit-conflict.tsx';
 import { client } from '../../session/console-client.ts';
 import { queries } from '../../session/queries.ts';
@@ -37,7 +38,7 @@ export async function readTargets(path: string, signal: AbortSignal): Promise<Ta
 export function findTargetsConflict(failure: unknown, path: string): Promise<Conflict<CredentialTargets> | null> {
   return findConflict(failure, {
     resource: path,
-    events: ['target.put', 'target.delete'],
+    events: CHANGE_EVENTS.targets,
   });
 }
 

@@ -2,6 +2,7 @@
 import { useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { Operator } from '../../../../src/client/types.ts';
+import { CHANGE_EVENTS } from '../../../../src/vault/audit/audit-entry.ts';
 import { ROLES, type Role } from '../../../../src/vault/operators/operator.ts';
 import { type Conflict, ConflictNotice, findConflict } from '../../components/edit-conflict.tsx';
 import { FormDialog, TextField, textOf } from '../../components/form-dialog.tsx';
@@ -14,15 +15,6 @@ interface Props {
   readonly onDone: () => unknown;
   readonly onClose: () => void;
 }
-
-const EVENTS = [
-  'operator.add',
-  'operator.replace',
-  'operator.rotate',
-  'operator.remove',
-  'operator.passkey_add',
-  'operator.passkey_remove',
-] as const;
 
 export function RolesDialog({ operator, onDone, onClose }: Props) {
   const [opened, setOpened] = useState(operator);
@@ -46,7 +38,10 @@ export function RolesDialog({ operator, onDone, onClose }: Props) {
     await onDone();
   };
   const explain = async (failure: unknown): Promise<boolean> => {
-    const found = await findConflict<Operator>(failure, { resource: `operator:${name}`, events: EVENTS });
+    const found = await findConflict<Operator>(failure, {
+      resource: `operator:${name}`,
+      events: CHANGE_EVENTS.operator,
+    });
     setConflict(found);
     return found !== null;
   };
