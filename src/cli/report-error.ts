@@ -1,6 +1,5 @@
 /** Prints the error of a failed command, one line with the problem and one with a hint, and chooses the exit code. */
 
-import { styleText } from 'node:util';
 import { LeaseholdError } from '../client/errors.ts';
 import { OPERATOR_PREFIX } from '../core/names.ts';
 import { ApiError } from '../engine/errors.ts';
@@ -11,7 +10,7 @@ import { Cancelled, Declined, EXIT, RemoteError } from './errors.ts';
 import { ErrorWithHint } from './explain-denial.ts';
 import { escapeControls, escapeText } from './output/cells.ts';
 import { type Identity, mayBeAdministrator, type Settings, titleOf } from './settings/settings.ts';
-import { hasColours, printNotice, type Terminal } from './terminal.ts';
+import { coloured, hasColours, printNotice, type Terminal } from './terminal.ts';
 
 interface ErrorContext {
   readonly terminal: Terminal;
@@ -86,7 +85,7 @@ function withSubject({ wanted: { name, path }, error }: Refused): unknown {
 }
 
 function printError(terminal: Terminal, message: string, hint: string | null, code: number): number {
-  const name = hasColours(terminal, terminal.stderr) ? styleText(['red', 'bold'], 'leasehold:') : 'leasehold:';
+  const name = hasColours(terminal, terminal.stderr) ? coloured(['red', 'bold'], 'leasehold:') : 'leasehold:';
   terminal.stderr.write(`${name} ${message}\n`);
   if (hint !== null) printNotice(terminal, `  ${hint}`);
   return code;

@@ -1,5 +1,6 @@
 /** The streams, environment and working directory that a command runs with. */
 import type { Readable, Writable } from 'node:stream';
+import { styleText } from 'node:util';
 import { EXIT } from './errors.ts';
 import { escapeControls } from './output/cells.ts';
 
@@ -48,6 +49,11 @@ export function ignoreBrokenPipe({ stdout }: Terminal): void {
 /** SOURCE: no-color.org */
 export function hasColours({ environment }: Terminal, stream: { readonly isTTY?: boolean }): boolean {
   return stream.isTTY === true && (environment['NO_COLOR'] ?? '') === '' && environment['TERM'] !== 'dumb';
+}
+
+/** Call it where `hasColours` is true. Without `validateStream: false`, Node would ask standard output instead. */
+export function coloured(format: Parameters<typeof styleText>[0], text: string): string {
+  return styleText(format, text, { validateStream: false });
 }
 
 export function isInteractive({ stdin, stderr }: Terminal): boolean {

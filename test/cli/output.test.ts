@@ -21,14 +21,14 @@ const WRITTEN = 'a\u001b[31m\u009b\u202eb\u2028c\u{e0041}\n\u0007d';
 const RECORD = { path: 'a/b', description: WRITTEN };
 const STEERS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
-async function print(format: Format, isTTY: boolean): Promise<string> {
+async function print(format: Format, isTTY: boolean, environment = { NO_COLOR: '1' }): Promise<string> {
   const stdout = Object.assign(new PassThrough(), { isTTY });
   const stderr = new PassThrough();
   const terminal = {
     stdin: new PassThrough(),
     stdout,
     stderr,
-    environment: {},
+    environment,
     workingDirectory: '.',
     umask: 0o022,
     challengeService: async () => null,
@@ -106,6 +106,12 @@ for (const format of ['table', 'json', 'yaml', 'env'] as const) {
     assert.match(shown, /\\u202e/);
   });
 }
+
+test('a table has colours on a terminal, unless NO_COLOR is set, whatever the process itself writes to', async () => {
+  assert.ok((await print('table', true, { NO_COLOR: '' })).includes('\u001b[1mpath'));
+  assert.equal((await print('table', true)).includes('\u001b'), false);
+  assert.equal((await print('table', false, { NO_COLOR: '' })).includes('\u001b[1m'), false);
+});
 
 test('a pipe receives every byte', async () => {
   for (const format of ['json', 'env'] as const) assert.ok((await print(format, false)).includes('\u202eb'), format);

@@ -1,7 +1,7 @@
 /** The command `leasehold` with a home and an environment that the test chooses: in this process, or as a process. */
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { type CommandLine, needsProcess, runInProcess } from './commandline.ts';
 import { type Scope, temporaryDirectory } from './directory.ts';
@@ -46,10 +46,16 @@ export interface Home {
 /** The compile cache is shared between runs, as for the command itself: a run takes a third of the time. */
 export const COMPILED = { NODE_COMPILE_CACHE: join(ROOT, 'node_modules/.cache/leasehold') } as const;
 
+/** PATH without this checkout's program, whose directory README adds: printed commands depend on it. */
+export const SYSTEM_PATH = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .filter((directory) => resolve(directory) !== join(ROOT, 'scripts'))
+  .join(delimiter);
+
 /** Starts the command without `scripts/leasehold`, with the same `--`. */
 export const COMMAND = [process.execPath, '--disable-proto=delete', '--', ENTRY] as const;
 
-/** A home directory and environment variables for each run. */
+/** A home directory and environment variables for each run. Output has no colours unless `NO_COLOR` is empty. */
 export function newHome(scope: Scope, environment: Readonly<Record<string, string>> = {}): Home {
   const path = join(temporaryDirectory(scope), 'home');
   mkdirSync(path);
@@ -69,7 +75,7 @@ export function newHome(scope: Scope, environment: Readonly<Record<string, strin
     words,
     input,
     columns,
-    environment: { PATH: process.env['PATH'] ?? '', HOME: path, ...COMPILED, ...environment, ...more },
+    environment: { PATH: SYSTEM_PATH, HOME: path, NO_COLOR: '1', ...COMPILED, ...environment, ...more },
     cwd,
     signal,
     onStdout,

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COMPILED } from './command.ts';
+import { COMPILED, SYSTEM_PATH } from './command.ts';
 import { closeBeforeRemoval, type Scope } from './directory.ts';
 import { databaseUrlFor, keepDatabase } from './stores.ts';
 
@@ -157,11 +157,11 @@ function spawnProgram(
   nodeFlags: readonly string[] = [],
   under: readonly string[] = [],
 ): ChildProcess {
-  const { PATH = '', HOME = '' } = process.env;
+  const { HOME = '' } = process.env;
   const node = [process.execPath, '--disable-sigusr1', '--disable-proto=delete', ...nodeFlags, join(ROOT, entry)];
   const [program = '', ...words] = [...under, ...node, ...flags];
   return spawn(program, words, {
-    env: { PATH, HOME, ...COMPILED, ...environment },
+    env: { PATH: SYSTEM_PATH, HOME, ...COMPILED, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
 }

@@ -1,6 +1,6 @@
 /** Runs a program on a real pseudo-terminal with typed input and readable output. */
 import { spawn } from '@lydell/node-pty';
-import { COMPILED } from './command.ts';
+import { COMPILED, SYSTEM_PATH } from './command.ts';
 import type { Scope } from './directory.ts';
 
 /** Only a hang reaches this limit. */
@@ -30,7 +30,7 @@ interface Start {
 export function openPseudoTerminal(scope: Scope, command: readonly string[], start: Start): PseudoTerminal {
   const [program = '', ...words] = command;
   const { cwd, environment, columns = 80, rows = 24 } = start;
-  const env = { PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', ...COMPILED, ...environment };
+  const env = { PATH: SYSTEM_PATH, TERM: 'xterm-256color', ...COMPILED, ...environment };
   const child = spawn(program, words, { cwd, cols: columns, rows, env });
   let seen = '';
   const checks = new Set<() => void>();

@@ -1,6 +1,6 @@
 /** Formats records as tables. Without a terminal width nothing is truncated. */
-import { styleText } from 'node:util';
 import { Help } from 'commander';
+import { coloured } from '../terminal.ts';
 import { escapeControls, type Printable, toCell } from './cells.ts';
 
 interface TableStyle {
@@ -22,7 +22,7 @@ export function toTable(
   return Array.isArray(value) ? toRows(value, columns, style) : toFields(value as Printable, columns, style);
 }
 
-const heading = (text: string, { isColoured }: TableStyle): string => (isColoured ? styleText('bold', text) : text);
+const heading = (text: string, { isColoured }: TableStyle): string => (isColoured ? coloured('bold', text) : text);
 export const toHeading = (column: string): string => column.replaceAll('_', ' ').toUpperCase();
 
 function toFields(record: Printable, columns: readonly string[], style: TableStyle): string {
