@@ -4,21 +4,14 @@
  */
 
 import { type TObjectOptions, type TProperties, type TSchema, type TSchemaOptions, Type } from 'typebox';
-import {
-  ACTOR_NAME,
-  AGENT_NAME,
-  CREDENTIAL_TYPE,
-  MAX_DESCRIPTION_LENGTH,
-  POLICY_NAME,
-  PRINCIPAL_NAME,
-  UUID,
-} from '../core/names.ts';
+import * as grammar from '../core/grammars.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
+import type { Grammar } from '../engine/field.ts';
 import { SERVICES } from '../vault/catalogue/catalogue.ts';
 import { MAX_VALUE_BYTES } from '../vault/credentials/credential.ts';
 import { SLOT_KINDS, SLOT_NAME } from '../vault/keys/keyset.ts';
 import { LEASE_STATUSES } from '../vault/leases/lease.ts';
-import { LABEL, MAX_LABEL_LENGTH, PASSKEY_ID, ROLES } from '../vault/operators/operator.ts';
+import { LABEL, PASSKEY_ID, ROLES } from '../vault/operators/operator.ts';
 import { ACTIONS, MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
 import { SIGN_IN_CODE } from '../vault/sessions/sign-in-operations.ts';
 import { MAX_TARGETS, METHOD } from '../vault/use/target.ts';
@@ -34,6 +27,21 @@ export const Nullable = <T>(schema: TSchema & { readonly type: string }) =>
 
 export const StringEnum = <Values extends string[]>(values: readonly [...Values], options: TSchemaOptions = {}) =>
   Type.Enum(values, { type: 'string', ...options });
+
+const capitalised = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+
+export function grammarSchema(grammar: Grammar<string>, options: TSchemaOptions = {}) {
+  const { pattern, minLength, maxLength, description, noun, annotations } = grammar;
+  return Type.String({
+    minLength,
+    maxLength,
+    pattern: pattern.source.replaceAll('\\/', '/'),
+    ...annotations,
+    ...(noun === undefined ? {} : { title: capitalised(noun) }),
+    ...(description === undefined ? {} : { description }),
+    ...options,
+  });
+}
 
 /** An integer of at most 15 digits is exact in JavaScript and JSON. */
 const MAX_INTEGER = 999_999_999_999_999;
@@ -71,60 +79,24 @@ export const SEARCH_LIMITS: PageLimits = { most: 50, byDefault: 20 };
 export const MAX_SEARCH_LENGTH = 128;
 export const MAX_AGENT_PREFIX_LENGTH = 63;
 
-const PATH_RULE =
-  '1 to 32 segments separated by single slashes, each 1 to 128 of `A-Z a-z 0-9 . _ - @ : + = ~`, never `.` or `..`.';
-export const Path = Type.String({
-  minLength: 1,
-  maxLength: MAX_PATH_LENGTH,
-  pattern: `^${PATH_PART}$`,
-  description: PATH_RULE,
-});
+export const Path = grammarSchema(grammar.path);
 /** A path that a base URL can have: `-` or `-n` as a segment would end it. */
 export const BaseUrlPath = Type.String({
   minLength: 1,
   maxLength: MAX_PATH_LENGTH,
   pattern: String.raw`^(?!(?:.*/)?-\d*(?:/|$))${PATH_PART}$`,
-  description: `${PATH_RULE} No segment is \`-\` or \`-\` and digits.`,
+  description: `${grammar.path.description} No segment is \`-\` or \`-\` and digits.`,
 });
-export const AgentName = Type.String({
-  minLength: 1,
-  maxLength: 63,
-  pattern: AGENT_NAME.source,
-  description: 'Not `admin`, `service` or `anonymous`.',
-});
-export const OperatorName = Type.String({
-  minLength: 1,
-  maxLength: 63,
-  pattern: AGENT_NAME.source,
-  description: 'Without the prefix `operator:`, which the log and logins add.',
-});
-/** An agent or operator that logs in. */
-export const PrincipalName = Type.String({
-  minLength: 1,
-  maxLength: 72,
-  pattern: PRINCIPAL_NAME.source,
-  description: 'An agent’s name, or `operator:<name>`.',
-});
-/** An agent's name, an operator's with the prefix `operator:`, or a reserved one. */
-export const ActorName = Type.String({ minLength: 1, maxLength: 72, pattern: ACTOR_NAME.source });
+export const AgentName = grammarSchema(grammar.agentName);
+export const PrincipalName = grammarSchema(grammar.principalName);
+export const ActorName = grammarSchema(grammar.actorName);
 export const Role = StringEnum(ROLES, { title: 'Role' });
 export const Roles = Type.Array(Role, { minItems: 1, maxItems: ROLES.length });
-export const PasskeyId = Type.String({
-  minLength: 1,
-  maxLength: 1364,
-  pattern: PASSKEY_ID.source,
-  description: 'Base64url, as the authenticator made it.',
-});
-export const PasskeyLabel = Type.String({
-  minLength: 1,
-  maxLength: MAX_LABEL_LENGTH,
-  pattern: LABEL,
-  description: 'Without control characters.',
-});
+export const PasskeyId = grammarSchema(PASSKEY_ID);
+export const PasskeyLabel = grammarSchema(LABEL);
 export const SignInCode = Type.String({ minLength: 1, maxLength: 4096, pattern: SIGN_IN_CODE.source });
 export const Base64url = Type.String({ minLength: 0, maxLength: 32_768, pattern: '^[A-Za-z0-9_-]*$' });
-export const PolicyName = Type.String({ minLength: 1, maxLength: 128, pattern: POLICY_NAME.source });
-export const CredentialType = Type.String({ minLength: 1, maxLength: 64, pattern: CREDENTIAL_TYPE.source });
+export const CredentialType = grammarSchema(grammar.credentialType);
 export const SlotName = Type.String({ minLength: 1, maxLength: 63, pattern: SLOT_NAME.source });
 export const SlotKind = StringEnum(SLOT_KINDS);
 /** Base64 of 32 bytes. */
@@ -133,25 +105,13 @@ export const SlotPublicKey = Type.String({
   maxLength: 44,
   description: 'Base64 of an X25519 public key.',
 });
-export const Id = Type.String({ minLength: 36, maxLength: 36, pattern: UUID.source, format: 'uuid' });
+export const Id = grammarSchema(grammar.id());
 export const Value = Type.String({
   minLength: 1,
   maxLength: MAX_VALUE_BYTES,
   description: `1 to ${MAX_VALUE_BYTES} bytes of UTF-8.`,
 });
-export const Description = Type.String({
-  minLength: 0,
-  maxLength: MAX_DESCRIPTION_LENGTH,
-  pattern: String.raw`^[^\u0000]*$`,
-});
-/** Canonical base64: the unused bits of the last character are zero. */
-export const PublicKey = Type.String({
-  minLength: 44,
-  maxLength: 44,
-  pattern: '^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$',
-  contentEncoding: 'base64',
-  description: 'Base64 of the 32 raw bytes of an Ed25519 key.',
-});
+export const Description = grammarSchema(grammar.description);
 export const Signature = Type.String({
   minLength: 4,
   maxLength: 4096,

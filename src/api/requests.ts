@@ -1,11 +1,13 @@
 /** The schemas of requests: queries and bodies. SOURCE: docs/api.md. */
 
-import { type Static, Type } from 'typebox';
-import { MAX_GRACE_SECONDS } from '../vault/agents/agent-operations.ts';
+import { Type } from 'typebox';
+import type { InputOf } from '../engine/field.ts';
 import { APPROVAL_STATUSES, MAX_NONCE_LENGTH } from '../vault/approvals/approval.ts';
+import { NewOperator } from '../vault/operators/operator.ts';
 import { MAX_TARGETS } from '../vault/use/target.ts';
 import { MAX_URL_LENGTH } from '../vault/use/upstream-url.ts';
 import * as fields from './fields.ts';
+import { draftSchema } from './resource-schemas.ts';
 
 const { PositiveInteger, StrictObject, StringEnum, paging, Text, LeaseStatus } = fields;
 
@@ -79,56 +81,17 @@ export const SimulateRequest = StrictObject({
   action: Text,
   request: Type.Optional(SimulatedRequest),
 });
-export const AgentRequest = StrictObject({
-  name: fields.AgentName,
-  description: Type.Optional(fields.Description),
-  public_key: Type.Optional(
-    Type.String({ ...fields.PublicKey, description: 'By default the server generates a key pair.' }),
-  ),
-});
-export const AgentRotation = StrictObject({
-  public_key: Type.Optional(
-    Type.String({ ...fields.PublicKey, description: 'By default the server generates a key pair.' }),
-  ),
-  grace_seconds: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: MAX_GRACE_SECONDS,
-      description: 'For how long logins with the previous key succeed; 300 by default.',
-    }),
-  ),
-});
 const operator = { roles: fields.Roles, description: Type.Optional(fields.Description) };
-const identity = {
-  subject: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'The subject at the provider.' })),
-  email: Type.Optional(
-    Type.String({
-      minLength: 3,
-      maxLength: 320,
-      description: 'A verified e-mail address, which the first sign-in binds to its subject.',
-    }),
-  ),
-};
-export const Identity = StrictObject(identity, { description: 'Either `subject` or `email`.' });
-export const OperatorRequest = StrictObject({
-  name: fields.OperatorName,
-  public_key: Type.Optional(
-    Type.String({ ...fields.PublicKey, description: 'Left out for an operator that logs in otherwise.' }),
-  ),
-  identity: Type.Optional(Identity),
-  ...operator,
-});
 export const OperatorReplacement = StrictObject({
   ...operator,
   identity: Type.Optional(
-    Type.Unsafe<Static<typeof Identity> | null>({
-      ...Identity,
+    Type.Unsafe<InputOf<typeof NewOperator.fields>['identity'] | null>({
+      ...draftSchema(NewOperator).properties['identity'],
       type: ['object', 'null'],
       description: 'Left out: it stays. Null: it is removed.',
     }),
   ),
 });
-export const OperatorRotation = StrictObject({ public_key: fields.PublicKey });
 export const ChallengeRequest = StrictObject({ agent_name: fields.PrincipalName });
 export const VerifyRequest = StrictObject({
   challenge_id: fields.Id,

@@ -1,80 +1,73 @@
-/** The schemas of the requests and replies of resources, from their declarations. */
+/** The schemas of requests and replies, from their declarations. */
 import { type TObject, type TProperties, type TSchema, Type } from 'typebox';
-import { type AnyField, entriesOf, type Fields, type Form } from '../engine/field.ts';
-import { StrictObject, StringEnum, Timestamp } from './fields.ts';
+import { type AnyField, entriesOf, type Fields, type Form, isInRequests } from '../engine/field.ts';
+import { grammarSchema, Nullable, StrictObject, StringEnum, Timestamp } from './fields.ts';
 
 interface Declared {
   readonly name: string;
-  readonly key: string;
   readonly fields: Fields;
 }
 
-interface Schemas {
-  readonly draft: TObject;
-  readonly replacement: TObject;
-  readonly reply: TObject;
-  readonly key: TSchema;
+interface DeclaredResource extends Declared {
+  readonly key: string;
 }
 
-const known = new Map<Fields, Schemas>();
+const components = new Map<string, TSchema>();
+
+/** The schemas that the OpenAPI document names: those of the declarations that the routes of the process use. */
+export const knownComponents = (): [name: string, schema: TSchema][] => [...components];
+
+const known = new Map<string, TObject>();
 
 /** WHY cached: a schema is compiled once. */
-function schemasOf({ name, key: keyName, fields }: Declared): Schemas {
-  const made = known.get(fields);
-  if (made !== undefined) return made;
-  const properties = requestProperties(fields);
-  const key = properties[keyName];
-  if (key === undefined) throw new Error(`requests for a ${name} have no ${keyName}`);
-  const repeated = { ...key, description: `Must equal the ${keyName} in the path.` };
-  const schemas = {
-    draft: StrictObject(properties),
-    replacement: StrictObject({ ...properties, [keyName]: Type.Optional(repeated) }),
-    reply: StrictObject(replyProperties(fields)),
-    key,
-  };
-  known.set(fields, schemas);
-  return schemas;
+function cached(name: string, make: () => TObject): TObject {
+  const made = known.get(name) ?? make();
+  known.set(name, made);
+  components.set(name, made);
+  return made;
 }
 
-export const draftSchema = (of: Declared): TObject => schemasOf(of).draft;
-/** The key is in the path, and the body may repeat it. */
-export const replacementSchema = (of: Declared): TObject => schemasOf(of).replacement;
-export const replySchema = (of: Declared): TObject => schemasOf(of).reply;
-export const keySchema = (of: Declared): TSchema => schemasOf(of).key;
+/** The request that makes a row; of a declaration that is only a request, the request itself. */
+export function draftSchema(of: Declared): TObject {
+  const name = 'key' in of ? `${capitalised(of.name)}Request` : of.name;
+  return cached(name, () => StrictObject(requestProperties(of.fields)));
+}
 
-/** The schemas of the resource, and of the records in it, that the OpenAPI document names. */
-export function componentsOf(of: Declared): [name: string, schema: TSchema][] {
-  const name = capitalised(of.name);
-  const { draft, replacement, reply } = schemasOf(of);
-  const records = entriesOf(of.fields).flatMap(({ wire, field: { form } }): [string, TSchema][] => {
-    if (form.kind !== 'record') return [];
-    const [given, shown] = [draft.properties[wire] ?? Type.Null(), reply.properties[wire] ?? Type.Null()];
-    const isSame = JSON.stringify(given) === JSON.stringify(shown);
-    return isSame
-      ? [[form.title, given]]
-      : [
-          [`${form.title}Fields`, given],
-          [`${name}${form.title}`, shown],
-        ];
+/** The key is in the path, and the body may repeat it. */
+export function replacementSchema(of: DeclaredResource): TObject {
+  return cached(`${capitalised(of.name)}Replacement`, () => {
+    const repeated = { ...keySchema(of), description: `Must equal the ${of.key} in the path.` };
+    return StrictObject({ ...draftSchema(of).properties, [of.key]: Type.Optional(repeated) });
   });
-  return [...records, [`${name}Request`, draft], [`${name}Replacement`, replacement], [name, reply]];
+}
+
+export function replySchema({ name, fields }: Declared): TObject {
+  return cached(capitalised(name), () => StrictObject(replyProperties(fields)));
+}
+
+export function keySchema({ name, key, fields }: DeclaredResource): TSchema {
+  const schema = requestProperties(fields)[key];
+  if (schema === undefined) throw new Error(`requests for a ${name} have no ${key}`);
+  return schema;
 }
 
 function requestProperties(fields: Fields): TProperties {
-  const given = entriesOf(fields).filter(({ field }) => field.presence !== 'set by the server');
+  const given = entriesOf(fields).filter(({ field }) => isInRequests(field));
   return Object.fromEntries(
     given.map(({ wire, field }) => {
       const options = { ...boundsOf(field), ...defaultOf(field), ...textsOf(field) };
-      const schema = formSchema(field.form, options, requestProperties);
+      const schema = formSchema(field.form, options, 'request');
       return [wire, field.presence === 'required' ? schema : Type.Optional(schema)];
     }),
   );
 }
 
 function replyProperties(fields: Fields): TProperties {
+  const shown = entriesOf(fields).filter(({ field }) => field.presence !== 'internal');
   return Object.fromEntries(
-    entriesOf(fields).map(({ wire, field }) => {
-      const schema = formSchema(field.form, textsOf(field), replyProperties);
+    shown.map(({ wire, field }) => {
+      const schema = formSchema(field.form, textsOf(field), 'reply');
+      if (field.nulls === 'in memory and replies') return [wire, Nullable(schema as Parameters<typeof Nullable>[0])];
       return [wire, field.presence === 'optional' ? Type.Optional(schema) : schema];
     }),
   );
@@ -98,21 +91,12 @@ function defaultOf({ byDefault }: AnyField): Options {
   return typeof byDefault === 'number' ? { description: `${byDefault} by default.` } : {};
 }
 
-function formSchema(form: Form, options: Options, propertiesOf: (fields: Fields) => TProperties): TSchema {
+function formSchema(form: Form, options: Options, side: 'request' | 'reply'): TSchema {
   switch (form.kind) {
-    case 'text': {
-      const { pattern, minLength, maxLength, description, noun } = form.grammar;
-      const title = noun === undefined ? {} : { title: capitalised(noun) };
-      const described = description === undefined ? {} : { description };
-      return Type.String({
-        minLength,
-        maxLength,
-        pattern: pattern.source.replaceAll('\\/', '/'),
-        ...title,
-        ...described,
-        ...options,
-      });
-    }
+    case 'text':
+      return form.grammar === null ? Type.String({ ...options }) : grammarSchema(form.grammar, { ...options });
+    case 'boolean':
+      return Type.Boolean({ ...options });
     case 'integer': {
       const title = form.unit === null ? {} : { title: capitalised(form.unit) };
       return Type.Integer({ minimum: form.min, maximum: form.max, ...title, ...options });
@@ -126,12 +110,15 @@ function formSchema(form: Form, options: Options, propertiesOf: (fields: Fields)
       return Type.String({ ...Timestamp, ...options });
     case 'list': {
       const { min, max } = form;
-      const limits = { minItems: min, ...(max === null ? {} : { maxItems: max }) };
-      return Type.Array(formSchema(form.item, {}, propertiesOf), { ...limits, ...options });
+      const limits = min === 0 && max === null ? {} : { minItems: min, ...(max === null ? {} : { maxItems: max }) };
+      return Type.Array(formSchema(form.item, {}, side), { ...limits, ...options });
     }
     case 'record': {
       const least = form.needsOne ? { minProperties: 1 } : {};
-      return StrictObject(propertiesOf(form.fields), { title: form.title, ...least, ...options });
+      const properties = side === 'request' ? requestProperties(form.fields) : replyProperties(form.fields);
+      const schema = StrictObject(properties, { ...least, ...options });
+      components.set(form.names[side], schema);
+      return schema;
     }
   }
 }

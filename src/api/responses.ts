@@ -1,10 +1,10 @@
 /** The schemas of responses. SOURCE: docs/api.md. */
 
-import { type Static, Type } from 'typebox';
+import { Type } from 'typebox';
 import { API_ERROR_CODES } from '../engine/errors.ts';
-import { APPROVAL_STATUSES } from '../vault/approvals/approval.ts';
-import { APPROVAL_EXTENTS, APPROVED_ACTIONS } from '../vault/policies/approval-rule.ts';
+import { ListedApproval } from '../vault/approvals/approval.ts';
 import * as fields from './fields.ts';
+import { replySchema } from './resource-schemas.ts';
 
 const {
   StrictObject,
@@ -97,38 +97,6 @@ export const Simulation = StrictObject({
   policy_name: NullableText,
   lease_ttl: Nullable<number>(fields.Ttl),
   reason: Text,
-});
-export const RegisteredAgent = StrictObject({
-  name: fields.AgentName,
-  public_key: fields.PublicKey,
-  registered_at: Timestamp,
-});
-export const Agent = StrictObject({
-  name: fields.AgentName,
-  description: fields.Description,
-  public_key: fields.PublicKey,
-  registered_at: Timestamp,
-});
-export const Passkey = StrictObject({
-  id: fields.PasskeyId,
-  label: fields.PasskeyLabel,
-  synced: Type.Boolean({ description: 'Whether the authenticator copies it to other devices.' }),
-  added_at: Timestamp,
-});
-export const OperatorIdentity = StrictObject({ issuer: Text, subject: NullableText, email: NullableText });
-export const Operator = StrictObject({
-  name: fields.OperatorName,
-  description: fields.Description,
-  roles: Type.Array(fields.Role),
-  public_key: Nullable<string>(fields.PublicKey),
-  passkeys: Type.Array(Passkey),
-  identity: Nullable<Static<typeof OperatorIdentity>>(OperatorIdentity),
-  added_at: Timestamp,
-});
-export const RotatedAgent = StrictObject({
-  name: fields.AgentName,
-  public_key: fields.PublicKey,
-  former_key_until: NullableTimestamp,
 });
 export const Challenge = StrictObject({
   challenge_id: fields.Id,
@@ -233,35 +201,6 @@ export const ErrorInfo = StrictObject({
   ),
 });
 export const ErrorBody = StrictObject({ error: ErrorInfo });
-export const Approver = StrictObject({ operator: fields.ActorName, at: Timestamp });
-const listedApproval = {
-  approval_id: fields.Id,
-  nonce: Text,
-  status: StringEnum(APPROVAL_STATUSES),
-  agent_name: fields.ActorName,
-  action: StringEnum(APPROVED_ACTIONS),
-  path: fields.Path,
-  policy_names: Type.Array(fields.PolicyName),
-  covers: Type.String({ description: 'What an approval allows, as a sentence.' }),
-  each: StringEnum(APPROVAL_EXTENTS),
-  uses: Nullable<number>(Type.Integer({ ...PositiveInteger, description: 'How often; null for any number of times.' })),
-  seconds: Type.Integer({ ...PositiveInteger, description: 'For how long after the approval.' }),
-  for_session: Type.Boolean({ description: 'Whether only for the session that asked.' }),
-  quorum: PositiveInteger,
-  approvals: Type.Array(Approver),
-  method: NullableText,
-  host: NullableText,
-  target_path: NullableText,
-  purpose: NullableText,
-  requested_at: Timestamp,
-  expires_at: Type.String({ ...Timestamp, description: 'When a request without an answer times out.' }),
-  answered_at: NullableTimestamp,
-  answered_by: Nullable<string>(fields.ActorName),
-  reason: NullableText,
-  uses_left: Nullable<number>(NonNegativeInteger),
-  grant_ends_at: NullableTimestamp,
-};
-export const ListedApproval = StrictObject(listedApproval);
 export const ShownHeader = StrictObject({ name: Text, value: Text });
 export const HeldCall = StrictObject({
   method: fields.HttpMethod,
@@ -276,7 +215,7 @@ export const HeldCall = StrictObject({
   truncated: Type.Boolean(),
 });
 export const Approval = StrictObject({
-  ...listedApproval,
+  ...replySchema(ListedApproval).properties,
   request: Type.Union([HeldCall, Type.Null()], {
     description: 'Null for a retrieval, or if it can no longer be read.',
   }),

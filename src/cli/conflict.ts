@@ -18,6 +18,12 @@ export const policySubject = (name: string): Subject => ({
   events: CHANGE_EVENTS.policy,
 });
 
+export const agentSubject = (name: string): Subject => ({
+  what: `agent ${name}`,
+  resource: `agent:${name}`,
+  events: CHANGE_EVENTS.agent,
+});
+
 export const operatorSubject = (name: string): Subject => ({
   what: `operator ${name}`,
   resource: `operator:${name}`,

@@ -1,5 +1,12 @@
 /** Calls on agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
-import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
+import {
+  type ApiClient,
+  type CallOptions,
+  type ListAllOptions,
+  type ReplaceOptions,
+  type Tagged,
+  toSegment,
+} from './api-client.ts';
 import type { Agent, AgentRequest, AgentRotation, Page, PageFilter, RegisteredAgent, RotatedAgent } from './types.ts';
 
 const AGENTS = '/api/v1/agents';
@@ -24,6 +31,10 @@ export class Agents {
     return this.#api.read<Agent>(addressOf(name), {}, options);
   }
 
+  readTagged(name: string, options: CallOptions = {}): Promise<Tagged<Agent>> {
+    return this.#api.readTagged<Agent>(addressOf(name), options);
+  }
+
   /** Registers the agent with its own public key, or with a key pair that the server generates and stores. */
   register(body: AgentRequest, options: CallOptions = {}): Promise<RegisteredAgent> {
     return this.#api.post<RegisteredAgent>(AGENTS, body, options);
@@ -36,7 +47,7 @@ export class Agents {
   }
 
   /** Revokes the agent's sessions and leases immediately. */
-  async deregister(name: string, options: CallOptions = {}): Promise<void> {
+  async deregister(name: string, options: ReplaceOptions = {}): Promise<void> {
     return this.#api.remove(addressOf(name), options, 'name');
   }
 }

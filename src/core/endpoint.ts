@@ -75,10 +75,10 @@ function pastTime(fields: Fields, draft: unknown, now: number): string | null {
 }
 
 /** The resource that an entry names: `policy:ci`, or `*` without a key. */
-function subjectOf<F extends Fields, I>({ of: { name, key }, body, hasKey }: Input<F, I>, given: I): string {
+function subjectOf<F extends Fields, I>({ of, body, hasKey }: Input<F, I>, given: I): string {
   if (!hasKey && body === null) return '*';
-  const value = typeof given === 'string' ? given : (given as Readonly<Record<string, unknown>>)[key];
-  return `${name}:${value}`;
+  const value = typeof given === 'string' ? given : (given as Readonly<Record<string, unknown>>)[of.key];
+  return `${of.name}:${of.formatKey(value as ValueOf<F>[keyof F])}`;
 }
 
 /** The fields of a new row. */

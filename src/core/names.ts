@@ -37,6 +37,9 @@ export const POLICY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 export const CREDENTIAL_TYPE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
+/** Canonical base64: the unused bits of the last character are zero. */
+export const BASE64_OF_32_BYTES = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
+
 export const ADMIN = 'admin' as ActorName;
 export const SERVICE = 'service' as ActorName;
 /** The administrator's leases are bound to this id. Agent ids are UUIDs, so no agent can have it. */
@@ -100,6 +103,15 @@ export function parseCredentialType(text: string, field = 'type'): CredentialTyp
   return text as CredentialType;
 }
 
+/** Checks the form only; `parsePublicKey` also checks the key. @throws INVALID_REQUEST */
+export function parsePublicKeyText(text: string, field = 'public_key'): PublicKey {
+  if (BASE64_OF_32_BYTES.test(text)) return text as PublicKey;
+  const remedy = text.includes('-----BEGIN')
+    ? '; of a PEM, send its last 32 bytes: openssl pkey -pubin -in FILE -outform DER | tail -c 32 | base64'
+    : '';
+  throw invalidRequest(field, `must be base64 of the 32 raw bytes of an Ed25519 key${remedy}`);
+}
+
 /** @throws INVALID_REQUEST */
 export function parseLeaseId(text: string): LeaseId {
   if (!UUID.test(text)) throw invalidRequest('lease_id', 'must be a UUID in lower case');
@@ -116,13 +128,13 @@ export function parseChallengeId(text: string): ChallengeId {
 export const MAX_DESCRIPTION_LENGTH = 1024;
 
 /** @throws INVALID_REQUEST */
-export function parseDescription(text: string): string {
+export function parseDescription(text: string, field = 'description'): string {
   // A code point outside the Basic Multilingual Plane takes two UTF-16 code units.
   const isTooLong = text.length > 2 * MAX_DESCRIPTION_LENGTH || [...text].length > MAX_DESCRIPTION_LENGTH;
   // WHY U+0000 is rejected: PostgreSQL cannot store it as text.
   if (isTooLong || !text.isWellFormed() || text.includes('\u0000')) {
     throw invalidRequest(
-      'description',
+      field,
       `must be at most ${MAX_DESCRIPTION_LENGTH} characters of well-formed Unicode without U+0000`,
     );
   }

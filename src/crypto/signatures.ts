@@ -5,7 +5,7 @@
 import { createHmac, createPublicKey, generateKeyPair, type KeyObject, verify } from 'node:crypto';
 import { promisify } from 'node:util';
 import { LRUCache } from 'lru-cache';
-import type { PublicKey } from '../core/names.ts';
+import { type PublicKey, parsePublicKeyText } from '../core/names.ts';
 import { invalidRequest } from '../engine/errors.ts';
 import { decodeStrictBase64 } from './primitives.ts';
 
@@ -68,13 +68,7 @@ function isOnCurve(withoutSign: Uint8Array): boolean {
  * @throws INVALID_REQUEST if the text is not base64 of 32 bytes, the point has small order, or it is not on the curve.
  */
 export function parsePublicKey(text: string): PublicKey {
-  const bytes = decodeStrictBase64(text);
-  if (text.includes('-----BEGIN')) {
-    const remedy = 'of a PEM, send its last 32 bytes: openssl pkey -pubin -in FILE -outform DER | tail -c 32 | base64';
-    throw invalidRequest('public_key', `must be base64 of the 32 raw bytes of an Ed25519 key; ${remedy}`);
-  }
-  if (bytes?.length !== PUBLIC_KEY_BYTES)
-    throw invalidRequest('public_key', 'must be base64 of the 32 raw bytes of an Ed25519 key');
+  const bytes = Buffer.from(parsePublicKeyText(text), 'base64');
   const withoutSign = Uint8Array.from(bytes);
   withoutSign[31] = (withoutSign[31] ?? 0) & 0x7f;
   if (!isCanonical(withoutSign) || SMALL_ORDER.has(Buffer.from(withoutSign).toString('hex'))) {

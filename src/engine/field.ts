@@ -1,8 +1,10 @@
 /**
- * The fields of a resource. A field reads values of requests and files, writes those of replies, and has a form, from
- * which schemas, columns, flags and inputs follow. In memory null stands for a field that is not given.
+ * The fields of a resource, a request or a reply. A field reads values of requests and files, writes those of replies,
+ * and has a form, from which schemas, columns, flags and inputs follow. In memory null stands for a field that is not
+ * given. `kinds.ts` makes the fields.
  */
-import { ruleBroken } from './errors.ts';
+
+import { ApiError } from './errors.ts';
 
 /** The broken rules, each as `field: rule`. A problem never contains a value of the request. */
 export type Problems = string[];
@@ -15,13 +17,19 @@ export interface Grammar<T extends string> {
   /** The noun for one text in messages. */
   readonly noun?: string;
   readonly description?: string;
+  /** Keywords of JSON Schema that say more about the text. */
+  readonly annotations?: { readonly contentEncoding: 'base64' } | { readonly format: 'uuid' };
   parse(text: string, field: string): T;
+  /** The text that `parse` accepts for the value; without it the value itself. */
+  format?(value: T): string;
   /** Whether `outer` allows all that `inner` allows; without it only if they are equal. */
   covers?(outer: T, inner: T): boolean;
 }
 
 export type Form =
-  | { readonly kind: 'text'; readonly grammar: Grammar<string> }
+  /** A `grammar` of null allows any text. */
+  | { readonly kind: 'text'; readonly grammar: Grammar<string> | null }
+  | { readonly kind: 'boolean' }
   | { readonly kind: 'integer'; readonly min: number; readonly max: number; readonly unit: 'seconds' | null }
   | { readonly kind: 'choice'; readonly words: readonly string[]; readonly noun: string | null }
   /**
@@ -31,16 +39,25 @@ export type Form =
   | { readonly kind: 'time'; readonly isFuture: boolean }
   /** `max` is null for any number of items. No two items are equal in memory. */
   | { readonly kind: 'list'; readonly item: Form; readonly min: number; readonly max: number | null }
-  | { readonly kind: 'record'; readonly fields: Fields; readonly title: string; readonly needsOne: boolean };
+  | {
+      readonly kind: 'record';
+      readonly fields: Fields;
+      readonly title: string;
+      /** Its names in the OpenAPI document. */
+      readonly names: { readonly request: string; readonly reply: string };
+      readonly needsOne: boolean;
+      /** The rule across fields that a value in memory breaks, without the name of the record. */
+      broken(value: unknown): string | null;
+    };
 
 /**
- * Requests never have a field that is `set by the server`. A field with a value `by default` is optional in requests,
- * and every reply has it.
+ * Requests never have a field that is `set by the server`, and neither they nor replies have an `internal` one. A field
+ * with a value `by default` is optional in requests, and every reply has it.
  */
-type Presence = 'required' | 'optional' | 'by default' | 'set by the server';
+type Presence = 'required' | 'optional' | 'by default' | 'set by the server' | 'internal';
 
 /** The texts about a field that people read. */
-interface FieldTexts {
+export interface FieldTexts {
   /** The description in the OpenAPI document. */
   readonly description?: string;
   /** The label of its input in the console. */
@@ -57,7 +74,7 @@ interface FieldTexts {
 }
 
 /** WHY only a mark: where a function expects a wider field, TypeScript would infer the types of that one. */
-interface FieldMark {
+export interface FieldMark {
   readonly isField: true;
 }
 export type Fields = Readonly<Record<string, FieldMark>>;
@@ -69,8 +86,10 @@ export interface Field<V, I, R, P extends Presence, W extends string | undefined
   /** The name in requests, replies and files, if that is not the name of the property. */
   readonly wire: W;
   readonly byDefault: I | undefined;
+  /** Where the value may be null, besides that of an optional field in memory. */
+  readonly nulls: 'nowhere' | 'in memory' | 'in memory and replies';
   /** A valid value of a request, which tests use. */
-  readonly example: I;
+  readonly example: I | undefined;
   /** Returns undefined after it has added one or more problems. */
   read(given: unknown, where: string, problems: Problems): V | undefined;
   write(value: V): R;
@@ -80,9 +99,9 @@ export interface Field<V, I, R, P extends Presence, W extends string | undefined
 
 export type AnyField = Field<unknown, unknown, unknown, Presence, string | undefined>;
 
-type In<T> = T extends { readonly example: infer I } ? I : never;
-type Out<T> = T extends { write(value: never): infer R } ? R : never;
-type Memory<T> = T extends { read(given: unknown, where: string, problems: Problems): infer V }
+export type In<T> = T extends { readonly example: infer I } ? Exclude<I, undefined> : never;
+export type Out<T> = T extends { write(value: never): infer R } ? R : never;
+export type Memory<T> = T extends { read(given: unknown, where: string, problems: Problems): infer V }
   ? Exclude<V, undefined>
   : never;
 type WireName<T, K> = T extends { readonly wire: infer W extends string } ? W : K & string;
@@ -105,24 +124,10 @@ export type InputOf<F extends Fields> = Flat<
 
 /** The fields of a reply. */
 export type ReplyOf<F extends Fields> = Flat<
-  { [K in Exclude<keyof F, NamesOf<F, 'optional'>> as WireName<F[K], K>]: Out<F[K]> } & {
+  { [K in NamesOf<F, 'required' | 'by default' | 'set by the server'> as WireName<F[K], K>]: Out<F[K]> } & {
     [K in NamesOf<F, 'optional'> as WireName<F[K], K>]?: Out<F[K]>;
   }
 >;
-
-interface Options<I, W> extends FieldTexts {
-  readonly wire?: W;
-  readonly example: I;
-}
-
-function field<V, I, R, W extends string | undefined>(
-  form: Form,
-  options: Options<I, W>,
-  convert: Pick<Field<V, I, R, 'required', W>, 'read' | 'write' | 'covers'>,
-): Field<V, I, R, 'required', W> {
-  const wire = options.wire as W;
-  return { byDefault: undefined, ...options, ...convert, isField: true, form, presence: 'required', wire };
-}
 
 type With<T, P extends Presence> =
   T extends Field<infer V, infer I, infer R, Presence, infer W> ? Field<V, I, R, P, W> : never;
@@ -140,206 +145,78 @@ export function setByServer<T extends FieldMark>(of: T): With<T, 'set by the ser
   return { ...of, presence: 'set by the server' } as unknown as With<T, 'set by the server'>;
 }
 
-export function text<T extends string, const W extends string | undefined = undefined>(
-  grammar: Grammar<T>,
-  options: Options<string, W>,
-): Field<T, string, string, 'required', W> {
-  return field<T, string, string, W>({ kind: 'text', grammar }, options, {
-    read: (given, where, problems) => readText(grammar, given, where, problems),
-    write: (value) => value,
-    covers: grammar.covers ?? Object.is,
-  });
+/** The server stores it, and shows it to nobody. */
+export function internal<T extends FieldMark>(of: T): With<T, 'internal'> {
+  return { ...of, presence: 'internal' } as unknown as With<T, 'internal'>;
 }
 
-function readText<T extends string>(grammar: Grammar<T>, given: unknown, where: string, problems: Problems) {
-  if (typeof given !== 'string') {
-    problems.push(`${where}: must be a string`);
-    return undefined;
-  }
-  let parsed: T | undefined;
-  const problem = ruleBroken(() => {
-    parsed = grammar.parse(given, where);
-  });
-  if (problem !== null) problems.push(problem);
-  return parsed;
+type Nullable<T> =
+  T extends Field<infer V, infer I, infer R, infer P, infer W> ? Field<V | null, I, R | null, P, W> : never;
+
+/** The value may be null in memory and in replies. */
+export function nullable<T extends FieldMark>(of: T): Nullable<T> {
+  const inner = of as unknown as AnyField;
+  const write = (value: unknown): unknown => (value === null ? null : inner.write(value));
+  return { ...inner, nulls: 'in memory and replies', write } as unknown as Nullable<T>;
 }
 
-export function integer<T extends number = number, const W extends string | undefined = undefined>(
-  limits: { readonly min: number; readonly max: number; readonly unit?: 'seconds' },
-  options: Options<number, W>,
-): Field<T, number, number, 'required', W> {
-  const { min, max, unit = null } = limits;
-  return field<T, number, number, W>({ kind: 'integer', min, max, unit }, options, {
-    read(given, where, problems) {
-      if (typeof given === 'number' && Number.isInteger(given) && given >= min && given <= max) return given as T;
-      problems.push(`${where}: must be a whole number${unit === null ? '' : ` of ${unit}`}, ${min} to ${max}`);
-      return undefined;
-    },
-    write: (value) => value,
-    covers: (outer, inner) => inner <= outer,
-  });
+/** An empty list is null in memory, so that the MAC of a row without items covers nothing more. */
+export function nullIfEmpty<T extends FieldMark>(of: T): NullInMemory<T> {
+  const inner = of as unknown as AnyField;
+  return {
+    ...inner,
+    nulls: 'in memory',
+    write: (value: unknown) => inner.write(value ?? []),
+  } as unknown as NullInMemory<T>;
 }
 
-export function oneOf<T extends string, const W extends string | undefined = undefined>(
-  words: readonly T[],
-  options: Options<T, W> & { readonly noun?: string },
-): Field<T, T, T, 'required', W> {
-  const { noun = null, ...others } = options;
-  return field<T, T, T, W>({ kind: 'choice', words, noun }, others, {
-    read: (given, where, problems) => readWord(words, given, where, problems),
-    write: (value) => value,
-    covers: Object.is,
-  });
-}
-
-function readWord<T extends string>(words: readonly T[], given: unknown, where: string, problems: Problems) {
-  const found = words.find((word) => word === given);
-  if (found === undefined) problems.push(`${where}: must be one of ${words.join(', ')}`);
-  return found;
-}
-
-const TIMESTAMP = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,3})?Z$/;
-
-export function time<const W extends string | undefined = undefined>(
-  options: Options<string, W>,
-  { isFuture = false }: { readonly isFuture?: boolean } = {},
-): Field<number, string, string, 'required', W> {
-  return field<number, string, string, W>({ kind: 'time', isFuture }, options, {
-    read(given, where, problems) {
-      const at = typeof given === 'string' && TIMESTAMP.test(given) ? Date.parse(given) : Number.NaN;
-      // WHY compared: February 30 is a day of March.
-      if (!Number.isNaN(at) && new Date(at).toISOString().startsWith(String(given).slice(0, 19))) return at;
-      problems.push(`${where}: must be a time in UTC such as 2026-01-31T09:30:00Z`);
-      return undefined;
-    },
-    write: toTimestamp,
-    covers: (outer, inner) => inner <= outer,
-  });
-}
-
-/** The range of ISO 8601 timestamps with four digits for the year. */
-const LAST_TIME = Date.UTC(10_000, 0, 1) - 1;
-let lastAt = Number.NaN;
-let lastTimestamp = '';
-
-/**
- * Caches the last timestamp, because the replies of one batch contain the same time. Lists show rows unchecked, so a
- * time that was altered outside can be out of range: the nearest one is shown.
- */
-export function toTimestamp(at: number): string {
-  if (at !== lastAt) {
-    lastTimestamp = new Date(Math.min(Math.max(at, 0), LAST_TIME)).toISOString();
-    lastAt = at;
-  }
-  return lastTimestamp;
-}
-
-interface ListLimits {
-  readonly min: number;
-  readonly max?: number;
-}
-
-/** The items are texts, several equal ones of which are one item in memory. */
-export function list<T extends FieldMark, const W extends string | undefined = undefined>(
-  of: T & (Memory<T> extends string ? unknown : never),
-  limits: ListLimits,
-  options: Options<In<T>[], W>,
-): Field<readonly Memory<T>[], In<T>[], Out<T>[], 'required', W> {
-  const item = of as unknown as AnyField;
-  const { min, max = null } = limits;
-  const count = max === null ? `${min} or more` : `${min} to ${max}`;
-  return field<readonly Memory<T>[], In<T>[], Out<T>[], W>({ kind: 'list', item: item.form, min, max }, options, {
-    read(given, where, problems) {
-      if (!Array.isArray(given) || given.length < min || given.length > (max ?? Number.POSITIVE_INFINITY)) {
-        problems.push(`${where}: must be an array of ${count} ${nounOf(item.form)}s`);
-        return undefined;
-      }
-      const items = given.map((each: unknown, index) => item.read(each, `${where}[${index}]`, problems));
-      return items.some((each) => each === undefined) ? undefined : ([...new Set(items)] as Memory<T>[]);
-    },
-    write: (values) => values.map((value) => item.write(value) as Out<T>),
-    covers: (outer, inner) => inner.every((value) => outer.some((wider) => item.covers(wider, value))),
-  });
-}
-
-/** The noun for one value in messages. */
-export function nounOf(form: Form): string {
-  if (form.kind === 'text') return form.grammar.noun ?? 'text';
-  return form.kind === 'choice' ? (form.noun ?? 'word') : 'value';
-}
-
-interface RecordRules<V> {
-  readonly title: string;
-  /** Whether one or more of the fields must be given. */
-  readonly needsOne?: boolean;
-  /** The rule across fields that the record breaks, as `field: rule` or `rule`; null if it breaks none. */
-  check?(record: V): string | null;
-  /** Whether `outer` allows all that `inner` allows; without it, whether each of its fields does. */
-  covers?(outer: V, inner: V): boolean;
-}
-
-export function record<F extends Fields, const W extends string | undefined = undefined>(
-  fields: F,
-  rules: RecordRules<ValueOf<F>>,
-  options: Options<InputOf<F>, W>,
-): Field<ValueOf<F>, InputOf<F>, ReplyOf<F>, 'required', W> {
-  const { title, needsOne = false } = rules;
-  return field<ValueOf<F>, InputOf<F>, ReplyOf<F>, W>({ kind: 'record', fields, title, needsOne }, options, {
-    read(given, where, problems) {
-      const names = wireNames(fields);
-      if (!isRecord(given)) {
-        const content = needsOne ? `one or more of ${names.join(', ')}` : membersOf(fields);
-        problems.push(`${where}: must be an object with ${content}`);
-        return undefined;
-      }
-      if (needsOne && !names.some((name) => given[name] !== undefined)) {
-        problems.push(`${where}: must have one or more of ${names.join(', ')}`);
-        return undefined;
-      }
-      const before = problems.length;
-      const found = readFields(fields, given, `${where}.`, problems);
-      const broken = problems.length === before ? (rules.check?.(found) ?? null) : null;
-      if (broken !== null) problems.push(`${where}.${broken}`);
-      return problems.length === before ? found : undefined;
-    },
-    write: (value) => writeFields(fields, value),
-    covers: rules.covers ?? ((outer, inner) => fieldsCover(fields, outer, inner)),
-  });
-}
-
-function fieldsCover<F extends Fields>(fields: F, outer: ValueOf<F>, inner: ValueOf<F>): boolean {
-  return entriesOf(fields).every(({ property, field: each }) => covers(each, outer[property], inner[property]));
-}
+type NullInMemory<T> =
+  T extends Field<infer V, infer I, infer R, infer P, infer W> ? Field<V | null, I, R, P, W> : never;
 
 /** Whether `outer` allows all that `inner` allows. An optional field that is not given allows everything. */
 export function covers(each: AnyField, outer: unknown, inner: unknown): boolean {
   return outer === null || (inner !== null && each.covers(outer, inner));
 }
 
-function membersOf(fields: Fields): string {
-  const required = entriesOf(fields).filter(({ field: { presence } }) => presence === 'required');
-  const names = required.map(({ wire }) => wire);
-  const others = wireNames(fields).filter((name) => !names.includes(name));
-  return `${names.join(', ')}${others.length === 0 ? '' : `, and optionally ${others.join(', ')}`}`;
-}
-
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The fields with their names in memory and in requests. */
-export function entriesOf(fields: Fields): { property: string; wire: string; field: AnyField }[] {
-  return Object.entries(fields as Readonly<Record<string, AnyField>>).map(([property, each]) => ({
-    property,
-    wire: each.wire ?? property,
-    field: each,
-  }));
+interface FieldEntry {
+  /** The name in memory. */
+  readonly property: string;
+  /** The name in requests, replies and files. */
+  readonly wire: string;
+  readonly field: AnyField;
+}
+
+const entries = new WeakMap<Fields, readonly FieldEntry[]>();
+
+export function entriesOf(fields: Fields): readonly FieldEntry[] {
+  const known = entries.get(fields);
+  if (known !== undefined) return known;
+  const made = Object.entries(fields as Readonly<Record<string, AnyField>>).map(
+    ([property, each]): FieldEntry => ({ property, wire: each.wire ?? property, field: each }),
+  );
+  entries.set(fields, made);
+  return made;
+}
+
+export function isInRequests({ presence }: AnyField): boolean {
+  return presence !== 'set by the server' && presence !== 'internal';
 }
 
 /** The names of the fields that requests have. */
 export function wireNames(fields: Fields): string[] {
-  const inRequests = entriesOf(fields).filter(({ field: { presence } }) => presence !== 'set by the server');
-  return inRequests.map(({ wire }) => wire);
+  return entriesOf(fields).flatMap(({ wire, field: each }) => (isInRequests(each) ? [wire] : []));
+}
+
+/** @throws INVALID_REQUEST with the first problem of the value */
+export function parseField<T extends FieldMark>(of: T, given: unknown, where: string): Memory<T> {
+  const problems: Problems = [];
+  const value = (of as unknown as AnyField).read(given, where, problems);
+  if (problems.length > 0) throw new ApiError('INVALID_REQUEST', problems[0] ?? where);
+  return value as Memory<T>;
 }
 
 /** Adds a problem for each field that is unknown, missing or invalid. The result has no meaning if it has added one. */
@@ -358,7 +235,7 @@ export function readFields<F extends Fields>(
   }
   const values: Record<string, unknown> = {};
   for (const { property, wire, field: each } of entriesOf(fields)) {
-    if (each.presence === 'set by the server') continue;
+    if (!isInRequests(each)) continue;
     const value = given[wire] === undefined ? each.byDefault : given[wire];
     if (value !== undefined) values[property] = each.read(value, prefix + wire, problems);
     else if (each.presence === 'optional') values[property] = null;
@@ -367,12 +244,13 @@ export function readFields<F extends Fields>(
   return values as ValueOf<F>;
 }
 
-/** Skips the optional fields that are null. */
+/** Skips internal fields, and optional ones that are null. */
 export function writeFields<F extends Fields>(fields: F, values: ValueOf<F>): ReplyOf<F> {
   const written: Record<string, unknown> = {};
   for (const { property, wire, field: each } of entriesOf(fields)) {
-    const value = values[property];
-    if (value !== null && value !== undefined) written[wire] = each.write(value);
+    const value: unknown = values[property];
+    const isShown = each.presence !== 'internal' && (value !== null || each.presence !== 'optional');
+    if (isShown && value !== undefined) written[wire] = each.write(value);
   }
   return written as ReplyOf<F>;
 }

@@ -1,6 +1,6 @@
 /**
- * Declarations of resources: the only list of their fields. Table, codec, MAC, schemas, replies, types of the client,
- * flags, inputs and checks of backups follow from a declaration.
+ * Declarations of requests, replies and resources: the only list of their fields. Table, codec, MAC, schemas, replies,
+ * types of the client, flags, inputs and checks of backups follow from a declaration.
  */
 import { ApiError } from './errors.ts';
 import {
@@ -8,22 +8,15 @@ import {
   type Fields,
   type Form,
   type InputOf,
+  isInRequests,
   isRecord,
   type Problems,
+  parseField,
   type ReplyOf,
   readFields,
   type ValueOf,
   writeFields,
 } from './field.ts';
-
-interface ResourceSpec<F extends Fields, K extends keyof F & string> {
-  readonly table: string;
-  /** The field that names a row. Requests have it under the same name. */
-  readonly key: K;
-  readonly fields: F;
-  /** The rule across fields that a row breaks, as `field: rule`; null if it breaks none. */
-  check?(draft: DraftOf<F>): string | null;
-}
 
 /** Everything that is wrong: with single fields, or else with fields together. */
 interface Rejected {
@@ -31,23 +24,69 @@ interface Rejected {
   readonly isAcrossFields: boolean;
 }
 
-type ServerFields<F extends Fields> = {
-  [K in keyof F]: F[K] extends { readonly presence: 'set by the server' } ? K : never;
+type FieldsThatAre<F extends Fields, P extends string> = {
+  [K in keyof F]: F[K] extends { readonly presence: P } ? K : never;
 }[keyof F];
 
-/** A row without the fields that the server sets. */
-export type DraftOf<F extends Fields> = Omit<ValueOf<F>, ServerFields<F>>;
+/** The fields that a request gives. */
+export type DraftOf<F extends Fields> = Omit<ValueOf<F>, FieldsThatAre<F, 'set by the server' | 'internal'>>;
 
-export interface ResourceType<F extends Fields, K extends keyof F & string = keyof F & string>
-  extends ResourceSpec<F, K> {
+/** The fields that a reply shows. */
+export type ShownOf<F extends Fields> = Omit<ValueOf<F>, FieldsThatAre<F, 'internal'>>;
+
+/** The rule across fields that a draft breaks, as `field: rule`; null if it breaks none. */
+type Check<F extends Fields> = (draft: DraftOf<F>) => string | null;
+
+/** A request, a reply, or both, with the name that the OpenAPI document has for it. */
+export interface Shape<F extends Fields> {
   readonly name: string;
+  readonly fields: F;
   /** Returns the draft, or everything that is wrong with the fields of a request. */
   read(given: unknown): { readonly draft: DraftOf<F> } | Rejected;
   /** @throws INVALID_REQUEST with the first problem */
   parse(given: object): DraftOf<F>;
+  toReply(shown: ShownOf<F>): ReplyOf<F>;
+}
+
+export function shape<F extends Fields>(name: string, fields: F, check: Check<F> = () => null): Shape<F> {
+  const read = (given: unknown): { readonly draft: DraftOf<F> } | Rejected => {
+    const problems: Problems = [];
+    if (!isRecord(given)) return { problems: ['body: must be a JSON object'], isAcrossFields: false };
+    const draft: DraftOf<F> = readFields(fields, given, '', problems);
+    if (problems.length > 0) return { problems, isAcrossFields: false };
+    const broken = check(draft);
+    return broken === null ? { draft } : { problems: [broken], isAcrossFields: true };
+  };
+  return {
+    name,
+    fields,
+    read,
+    parse(given) {
+      const found = read(given);
+      if ('draft' in found) return found.draft;
+      throw new ApiError('INVALID_REQUEST', found.problems[0] ?? '');
+    },
+    toReply: (shown) => writeFields(fields, shown as ValueOf<F>),
+  };
+}
+
+interface ResourceSpec<F extends Fields, K extends keyof F & string> {
+  readonly table: string;
+  /** The field that names a row. Requests have it under the same name. */
+  readonly key: K;
+  /** The field that identifies a row in the table, if it is not the key. */
+  readonly id?: keyof F & string;
+  readonly fields: F;
+  readonly check?: Check<F>;
+}
+
+export interface ResourceType<F extends Fields, K extends keyof F & string = keyof F & string>
+  extends Shape<F>,
+    Omit<ResourceSpec<F, K>, 'check'> {
   /** @throws INVALID_REQUEST */
   parseKey(text: string): ValueOf<F>[K];
-  toReply(row: ValueOf<F>): ReplyOf<F>;
+  /** The key as requests contain it. */
+  formatKey(key: ValueOf<F>[K]): string;
   /** The request that makes the draft, or a row like this one. */
   toInput(draft: DraftOf<F>): InputOf<F>;
   /** The row of a reply. WHY without rules: a newer server may have values that this code does not know. */
@@ -58,35 +97,16 @@ export function resource<F extends Fields, const K extends keyof F & string>(
   name: string,
   spec: ResourceSpec<F, K>,
 ): ResourceType<F, K> {
-  const { fields } = spec;
-  const given = entriesOf(fields).filter(({ field }) => field.presence !== 'set by the server');
+  const { fields, check, ...names } = spec;
+  const given = entriesOf(fields).filter(({ field }) => isInRequests(field));
   const inRequests: Fields = Object.fromEntries(given.map(({ property, field }) => [property, field]));
   const keyField = given.find(({ wire, field }) => wire === spec.key && field.presence === 'required')?.field;
   if (keyField === undefined) throw new Error(`the key of ${name} must be a required field without another name`);
-  const read = (given: unknown): { readonly draft: DraftOf<F> } | Rejected => {
-    const problems: Problems = [];
-    if (!isRecord(given)) return { problems: ['body: must be a JSON object'], isAcrossFields: false };
-    const draft: DraftOf<F> = readFields(fields, given, '', problems);
-    if (problems.length > 0) return { problems, isAcrossFields: false };
-    const broken = spec.check?.(draft) ?? null;
-    return broken === null ? { draft } : { problems: [broken], isAcrossFields: true };
-  };
   return {
-    ...spec,
-    name,
-    read,
-    parse(given) {
-      const found = read(given);
-      if ('draft' in found) return found.draft;
-      throw new ApiError('INVALID_REQUEST', found.problems[0] ?? '');
-    },
-    parseKey(text) {
-      const problems: Problems = [];
-      const key = keyField.read(text, spec.key, problems);
-      if (problems.length > 0) throw new ApiError('INVALID_REQUEST', problems[0] ?? '');
-      return key as ValueOf<F>[K];
-    },
-    toReply: (row) => writeFields(fields, row),
+    ...shape(name, fields, check),
+    ...names,
+    parseKey: (text) => parseField(keyField, text, spec.key) as ValueOf<F>[K],
+    formatKey: (key) => String(keyField.write(key)),
     toInput: (draft) => writeFields(inRequests, draft as ValueOf<F>) as InputOf<F>,
     fromReply: (reply) => restoreFields(fields, reply as Readonly<Record<string, unknown>>) as ValueOf<F>,
   };

@@ -6,12 +6,11 @@ import * as audit from '../api/audit.ts';
 import { Action, LeaseStatus, Placement, RequestHeaders, SlotParameters, Target, TargetFields } from '../api/fields.ts';
 import * as overview from '../api/overview.ts';
 import * as requests from '../api/requests.ts';
-import { componentsOf } from '../api/resource-schemas.ts';
+import { knownComponents } from '../api/resource-schemas.ts';
 import * as responses from '../api/responses.ts';
 import * as signIn from '../api/sign-in.ts';
 import { PERMISSIONS, type Permission } from '../core/permissions.ts';
 import { readVersion } from '../platform/version.ts';
-import { Policy } from '../vault/policies/policy.ts';
 import type { Route, RouteGroup } from './route.ts';
 
 type Json = Record<string, unknown>;
@@ -20,28 +19,35 @@ type Json = Record<string, unknown>;
 const keyOf = (schema: unknown): string => JSON.stringify(schema) ?? '';
 
 /** The schemas that the document names. The parameters of a query are listed individually. */
-const COMPONENTS: readonly (readonly [name: string, schema: unknown])[] = [
-  ...Object.entries({ Action, LeaseStatus, Placement, RequestHeaders, SlotParameters, Target, TargetFields }),
-  ...componentsOf(Policy),
-  ...Object.entries(audit),
-  ...Object.entries(overview),
-  ...Object.entries(requests),
-  ...Object.entries(responses),
-  ...Object.entries(signIn),
-].filter(([name, schema]) => typeof schema === 'object' && !name.endsWith('Query') && name !== 'Nothing');
-const NAMES = new Map(COMPONENTS.map(([name, schema]) => [keyOf(schema), name]));
+function components(): readonly (readonly [name: string, schema: unknown])[] {
+  const named = [
+    ...Object.entries({ Action, LeaseStatus, Placement, RequestHeaders, SlotParameters, Target, TargetFields }),
+    ...knownComponents(),
+    ...[audit, overview, requests, responses, signIn].flatMap((module) => Object.entries(module)),
+  ];
+  return named.filter(([name, schema]) => typeof schema === 'object' && !name.endsWith('Query') && name !== 'Nothing');
+}
 
 const toReference = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });
 
-function withReferences(schema: unknown): unknown {
-  const name = NAMES.get(keyOf(schema));
-  return name === undefined ? withInnerReferences(schema) : toReference(name);
-}
+/** Replaces schemas that have a name by references. */
+class References {
+  readonly #names: ReadonlyMap<string, string>;
 
-function withInnerReferences(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withReferences);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withReferences(inner)]));
+  constructor(named: ReturnType<typeof components>) {
+    this.#names = new Map(named.map(([name, schema]) => [keyOf(schema), name]));
+  }
+
+  replace(schema: unknown): unknown {
+    const name = this.#names.get(keyOf(schema));
+    return name === undefined ? this.replaceWithin(schema) : toReference(name);
+  }
+
+  replaceWithin(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((each) => this.replace(each));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, this.replace(inner)]));
+  }
 }
 
 const json = (schema: unknown, description: string): Json => ({
@@ -73,7 +79,7 @@ function responsesOf(row: Route): Json {
   };
 }
 
-function parametersOf(row: Route): Json[] {
+function parametersOf(row: Route, references: References): Json[] {
   const inPath = Object.entries(row.params).map(([name, schema]) => ({ name, in: 'path', required: true, schema }));
   const inQuery = Object.entries(row.query.properties).map(([name, schema]) => ({
     name,
@@ -89,7 +95,7 @@ function parametersOf(row: Route): Json[] {
   }));
   return [...inPath, ...inQuery, ...inHeaders].map(({ schema, ...parameter }) => {
     const { description, ...rest } = schema as TSchema & { readonly description?: string };
-    return { ...parameter, ...(description === undefined ? {} : { description }), schema: withReferences(rest) };
+    return { ...parameter, ...(description === undefined ? {} : { description }), schema: references.replace(rest) };
   });
 }
 
@@ -98,7 +104,7 @@ function callersOf(permission: Permission): string {
   return `The administrator, operators with the role ${role}${agents ? ', and agents' : ''}.`;
 }
 
-function operationOf(row: Route, tag: string): Json {
+function operationOf(row: Route, tag: string, references: References): Json {
   const who = row.permission === null ? 'All clients.' : callersOf(row.permission);
   const aliases = row.aliases.map((path) => ` Also served at \`${path}\`.`).join('');
   const hasBody = row.body !== null && Object.keys(row.body.properties).length > 0;
@@ -107,12 +113,12 @@ function operationOf(row: Route, tag: string): Json {
     tags: [tag],
     summary: row.summary,
     description: `${who}${aliases}`,
-    parameters: parametersOf(row),
+    parameters: parametersOf(row, references),
     ...(hasBody
       ? {
           requestBody: {
             required: (row.body.required ?? []).length > 0,
-            content: { 'application/json': { schema: withReferences(row.body) } },
+            content: { 'application/json': { schema: references.replace(row.body) } },
           },
         }
       : {}),
@@ -122,16 +128,18 @@ function operationOf(row: Route, tag: string): Json {
 }
 
 export function openApiDocument(groups: readonly RouteGroup[]): Json {
+  const named = components();
+  const references = new References(named);
   const paths: Record<string, Json> = {};
   for (const { tag, routes } of groups) {
     for (const row of routes) {
-      paths[row.path] = { ...paths[row.path], [row.method.toLowerCase()]: operationOf(row, tag) };
+      paths[row.path] = { ...paths[row.path], [row.method.toLowerCase()]: operationOf(row, tag, references) };
     }
   }
   const envelopes = groups.flatMap(({ routes }) =>
     routes.filter(({ data }) => data !== null).map((row): [string, unknown] => [envelopeName(row), envelopeOf(row)]),
   );
-  const schemas = [...COMPONENTS, ...envelopes].map(([name, schema]) => [name, withInnerReferences(schema)]);
+  const schemas = [...named, ...envelopes].map(([name, schema]) => [name, references.replaceWithin(schema)]);
   return {
     openapi: '3.1.0',
     info: {

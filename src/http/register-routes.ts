@@ -6,7 +6,7 @@ import { Type } from 'typebox';
 import { Meta } from '../api/responses.ts';
 import type { Context } from '../core/operation.ts';
 import { PreconditionFailed } from '../engine/errors.ts';
-import { toTimestamp } from '../engine/field.ts';
+import { toTimestamp } from '../engine/timestamp.ts';
 import { authorizeScrape, entityTag, toIdempotency } from '../vault/header-digests.ts';
 import type { Vault } from '../vault/vault.ts';
 import { browserPageOf, serviceUrlOf } from './browser-session.ts';

@@ -2,11 +2,8 @@
 import type * as api from '../api/types.ts';
 import type { CredentialExposure, Held, Panicked } from '../api/types.ts';
 import type { MinuteCounts } from '../core/measures.ts';
-import { OPERATOR_PREFIX } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { toTimestamp } from '../engine/field.ts';
-import type { Agent } from '../vault/agents/agent.ts';
-import { type Approval, approvalStatus, describeScope } from '../vault/approvals/approval.ts';
+import { toTimestamp } from '../engine/timestamp.ts';
 import type { SignedCheckpoint } from '../vault/audit/checkpoints.ts';
 import type { StateCheck } from '../vault/audit/verification/state-scan.ts';
 import type { VerificationResult, VerificationStatus } from '../vault/audit/verification/verifier.ts';
@@ -19,7 +16,6 @@ import type { HeldCounts, PanicResult } from '../vault/exposure/panic.ts';
 import type { KeySlot } from '../vault/keys/keyset.ts';
 import { type Lease, statusOf } from '../vault/leases/lease.ts';
 import type { LeaseAt } from '../vault/leases/lease-operations.ts';
-import type { Operator, Passkey, ProviderIdentity } from '../vault/operators/operator.ts';
 import type { Advisory } from '../vault/overview/advisories.ts';
 import type { TreeLevel } from '../vault/overview/credential-tree.ts';
 import type { AccessMatrix } from '../vault/overview/matrix.ts';
@@ -95,33 +91,6 @@ export const toKeySlotResponse = ({ name, kind, parameters, createdAt }: KeySlot
   parameters: { ...parameters },
   created_at: toTimestamp(createdAt),
 });
-
-export const toAgentResponse = (agent: Agent): api.AgentResponse => ({
-  name: agent.name,
-  description: agent.description,
-  public_key: agent.publicKey,
-  registered_at: toTimestamp(agent.registeredAt),
-});
-
-/** The name has no prefix, as in requests. */
-export const toOperatorResponse = (operator: Operator): api.OperatorResponse => ({
-  name: operator.name.slice(OPERATOR_PREFIX.length),
-  description: operator.description,
-  roles: [...operator.roles],
-  public_key: operator.publicKey,
-  passkeys: (operator.passkeys ?? []).map(toPasskeyResponse),
-  identity: operator.identity === null ? null : toIdentityResponse(operator.identity),
-  added_at: toTimestamp(operator.addedAt),
-});
-
-export const toPasskeyResponse = ({ id, label, isSynced, addedAt }: Passkey): api.PasskeyResponse => ({
-  id,
-  label,
-  synced: isSynced,
-  added_at: toTimestamp(addedAt),
-});
-
-const toIdentityResponse = ({ issuer, subject, email }: ProviderIdentity) => ({ issuer, subject, email });
 
 export const toSessionResponse = (token: string, session: CurrentSession): api.SessionResponse => ({
   session_id: token,
@@ -202,39 +171,6 @@ export const toProgressResponse = (
   ...(rowsChecked === 0 ? {} : { rows_checked: rowsChecked }),
   started_at: progress === null ? null : toTimestamp(progress.startedAt),
 });
-
-const toNullableTimestamp = (time: number | null): string | null => (time === null ? null : toTimestamp(time));
-
-/** The status at the time `now`. */
-export const toListedApprovalResponse =
-  (now: number) =>
-  (approval: Approval): api.ListedApproval => ({
-    approval_id: approval.id,
-    nonce: approval.nonce,
-    status: approvalStatus(approval, now),
-    agent_name: approval.agentName,
-    action: approval.action,
-    path: approval.path,
-    policy_names: [...approval.terms.policyNames],
-    covers: describeScope(approval),
-    each: approval.terms.each,
-    uses: approval.terms.uses,
-    seconds: approval.terms.seconds,
-    for_session: approval.terms.isForSession,
-    quorum: approval.terms.quorum,
-    approvals: approval.approvers.map(({ operator, at }) => ({ operator, at: toTimestamp(at) })),
-    method: approval.method,
-    host: approval.host,
-    target_path: approval.targetPath,
-    purpose: approval.purpose,
-    requested_at: toTimestamp(approval.requestedAt),
-    expires_at: toTimestamp(approval.answerBy),
-    answered_at: toNullableTimestamp(approval.endedAt),
-    answered_by: approval.endedBy,
-    reason: approval.reason,
-    uses_left: approval.usesLeft,
-    grant_ends_at: toNullableTimestamp(approval.grantEndsAt),
-  });
 
 const toAgent = ({ agentName, firstAt, lastAt, times, isLive }: AgentExposure) => ({
   agent_name: agentName,

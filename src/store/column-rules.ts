@@ -2,24 +2,11 @@
  * The rules of the columns, built from the grammars of `core`, each of which exists once. Rules of JSON columns
  * describe what the store writes, which is not the form of requests.
  */
-import {
-  ADMIN_ID,
-  AGENT_NAME_PART,
-  OPERATOR_PREFIX,
-  parseActorName,
-  parseAgentName,
-  parseCredentialType,
-  parseDescription,
-  parsePolicyName,
-  UUID,
-} from '../core/names.ts';
+import { ADMIN_ID, parseActorName, parseCredentialType, parseDescription, UUID } from '../core/names.ts';
 import { parsePath } from '../core/path.ts';
 import { ruleBroken } from '../engine/errors.ts';
 import { type ENTRY_COLUMNS, RESULTS, USE_ENDS } from '../vault/audit/audit-entry.ts';
 import { parseSlotName, SLOT_KINDS } from '../vault/keys/keyset.ts';
-import { parseEmail, parseLabel, parsePasskeyId, parseSubject } from '../vault/operators/operator.ts';
-import { APPROVAL_EXTENTS, MAX_APPROVAL_TIMEOUT_SECONDS, MAX_QUORUM } from '../vault/policies/approval-rule.ts';
-import { MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
 import {
   originOf,
   type PlacementFields,
@@ -33,7 +20,6 @@ import {
   either,
   equalTo,
   integer,
-  isBoolean,
   isJsonObject,
   isoTime,
   listOf,
@@ -46,8 +32,6 @@ import {
   type ValueRule,
 } from './value-rules.ts';
 
-const MAX_LISTED = 1_000_000;
-
 /** Up to the end of the year 9999. */
 export const time = integer(0, 253_402_300_799_999);
 export const count = integer(0, Number.MAX_SAFE_INTEGER);
@@ -59,20 +43,13 @@ export const mac = base64(32, 32);
 export const bytes32 = base64(32, 32);
 export const path = parsed((text) => parsePath(text));
 export const actorName = parsed((text) => parseActorName(text, 'name'));
-export const operatorName = matching(
-  new RegExp(`^${OPERATOR_PREFIX}${AGENT_NAME_PART}$`),
-  72,
-  'must be operator: and 1 to 63 characters of A-Z a-z 0-9 . _ -',
-);
-export const agentName = parsed((text) => parseAgentName(text));
-const policyName = parsed((text) => parsePolicyName(text));
-export const description = parsed(parseDescription);
+export const description = parsed((text) => parseDescription(text));
 export const credentialType = parsed((text) => parseCredentialType(text));
 /**
  * A text of the log. WHY any character: it may be from a request's header, and whatever the server has recorded must
  * be restored. What prints it escapes it.
  */
-export const logText = anyText(65_536);
+const logText = anyText(65_536);
 const WORD = 'must be a word of a-z and _';
 const EVENT = /^[a-z_]+\.[a-z_]+$/;
 const NAME_OF_LEASE_POLICY = /^(?:builtin:[a-z]+|[A-Za-z0-9][A-Za-z0-9._-]{0,127})$/;
@@ -86,32 +63,6 @@ export const slotParameters = mapOf(/^[a-z][a-z_]{0,31}$/, either(integer(0, 999
 export const slotName = parsed((text) => parseSlotName(text));
 export const slotKind = oneOf(SLOT_KINDS);
 export const sealedRoot = base64(80, 80);
-
-export const approvalTerms = objectOf({
-  each: oneOf(APPROVAL_EXTENTS),
-  uses: nullable(positive),
-  seconds: integer(1, MAX_TTL_SECONDS),
-  isForSession: isBoolean,
-  quorum: integer(1, MAX_QUORUM),
-  timeoutSeconds: integer(1, MAX_APPROVAL_TIMEOUT_SECONDS),
-  policyNames: listOf(policyName, 1, MAX_LISTED),
-});
-
-export const passkey = objectOf({
-  id: parsed((text) => parsePasskeyId(text)),
-  publicKey: matching(/^[A-Za-z0-9_-]{1,8192}$/, 8192, 'must be base64url'),
-  counter: count,
-  transports: listOf(matching(/^[a-z0-9-]{1,64}$/, 64, 'must be the name of a transport'), 0, 32),
-  label: parsed(parseLabel),
-  isSynced: isBoolean,
-  addedAt: time,
-});
-
-export const identity = objectOf({
-  issuer: matching(/^https?:\/\/[\x21-\x7e]{1,2048}$/, 2056, 'must be the URL of a provider'),
-  subject: nullable(parsed(parseSubject)),
-  email: nullable(parsed(parseEmail)),
-});
 
 /** The stored form of a target, which a request writes with an origin. */
 export const target: ValueRule = (value) => {

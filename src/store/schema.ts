@@ -7,25 +7,19 @@
 import type { Resource, RowOf } from '../core/change.ts';
 import type { IdempotencyRecord } from '../core/idempotency.ts';
 import type { ChallengeId, CredentialId } from '../core/names.ts';
-import type { Agent } from '../vault/agents/agent.ts';
-import {
-  APPROVAL_STATUSES,
-  type Approval,
-  type ApprovalRequest,
-  MAX_NONCE_LENGTH,
-} from '../vault/approvals/approval.ts';
+import { Agent } from '../vault/agents/agent.ts';
+import { APPROVAL_ROWS, type ApprovalRequest } from '../vault/approvals/approval.ts';
 import { type AuditEntry, ENTRY_COLUMNS, ENTRY_FIELDS } from '../vault/audit/audit-entry.ts';
 import { type Credential, type CredentialVersion, MAX_VALUE_BYTES } from '../vault/credentials/credential.ts';
 import type { SealedKeyset, WrappedKeySlot } from '../vault/keys/keyset.ts';
 import type { Exposure, Lease } from '../vault/leases/lease.ts';
-import { MAX_PASSKEYS, type Operator, ROLES } from '../vault/operators/operator.ts';
-import { APPROVED_ACTIONS, MAX_QUORUM } from '../vault/policies/approval-rule.ts';
+import { Operator } from '../vault/operators/operator.ts';
 import { Policy } from '../vault/policies/policy.ts';
 import type { Session } from '../vault/sessions/session.ts';
 import { MAX_TARGETS, type TargetBinding } from '../vault/use/target.ts';
 import * as is from './column-rules.ts';
 import type { Authenticated, StoredTreeNode } from './store.ts';
-import { bytes, json, list, MAX_HELD_ROWS, nullable, number, Table, text } from './table.ts';
+import { bytes, json, MAX_HELD_ROWS, nullable, number, Table, text } from './table.ts';
 import * as rule from './value-rules.ts';
 
 /** Rows whose ids a restore holds in memory. */
@@ -34,42 +28,9 @@ const MAX_SLOTS = 1000;
 /** More are added to a number of exposures, which must stay a safe integer. */
 const MAX_TIMES = 2 ** 50;
 
-export const AGENTS = new Table<Authenticated<Agent>>(
-  'agents',
-  ['id'],
-  {
-    id: text(is.uuid),
-    name: text(is.agentName),
-    description: text(is.description),
-    publicKey: text(is.bytes32),
-    registeredAt: number(is.time),
-    sessionsEndedAt: nullable(number(is.time)),
-    formerPublicKey: nullable(text(is.bytes32)),
-    formerKeyUntil: nullable(number(is.time)),
-    registeredBy: list(rule.listOf(is.actorName, 0, MAX_HELD_ROWS)),
-    mac: text(is.mac),
-  },
-  { maxRows: MAX_HELD_ROWS, unique: 'name' },
-);
+export const AGENTS = Table.of(Agent);
 
-const OPERATORS = new Table<Authenticated<Operator>>(
-  'operators',
-  ['id'],
-  {
-    id: text(is.uuid),
-    name: text(is.operatorName),
-    description: text(is.description),
-    roles: list(rule.listOf(rule.oneOf(ROLES), 1, ROLES.length)),
-    publicKey: nullable(text(is.bytes32)),
-    passkeys: nullable(json(rule.listOf(is.passkey, 1, MAX_PASSKEYS))),
-    identity: nullable(json(is.identity)),
-    addedAt: number(is.time),
-    sessionsEndedAt: nullable(number(is.time)),
-    mac: text(is.mac),
-  },
-  { maxRows: MAX_HELD_ROWS, unique: 'name' },
-);
-
+const OPERATORS = Table.of(Operator);
 const POLICIES = Table.of(Policy);
 
 export const SESSIONS = new Table<Authenticated<Session>>('sessions', ['token_hash'], {
@@ -247,35 +208,7 @@ export const CHECKPOINTS = new Table<StoredCheckpoint>('checkpoints', ['generati
   note: text(rule.anyText(65_536)),
 });
 
-export const APPROVALS = new Table<Authenticated<Approval>>('approvals', ['id'], {
-  id: text(is.uuid),
-  nonce: text(rule.matching(/^[A-Za-z0-9_-]+$/, MAX_NONCE_LENGTH, 'must be base64url')),
-  agentId: text(is.holderId),
-  agentName: text(is.actorName),
-  tokenHash: text(is.bytes32),
-  action: text(rule.oneOf(APPROVED_ACTIONS)),
-  path: text(is.path),
-  key: text(is.mac),
-  basis: text(is.bytes32),
-  terms: json(is.approvalTerms),
-  method: nullable(text(is.logText)),
-  host: nullable(text(is.logText)),
-  targetPath: nullable(text(is.logText)),
-  purpose: nullable(text(is.logText)),
-  status: text(rule.oneOf(APPROVAL_STATUSES)),
-  requestedAt: number(is.time),
-  answerBy: number(is.time),
-  approvers: json(
-    rule.listOf(rule.objectOf({ operator: is.actorName, operatorId: is.holderId, at: is.time }), 0, MAX_QUORUM),
-  ),
-  endedBy: nullable(text(is.actorName)),
-  endedAt: nullable(number(is.time)),
-  reason: nullable(text(is.logText)),
-  usesLeft: nullable(number(is.count)),
-  grantEndsAt: nullable(number(is.time)),
-  expiresAt: number(is.time),
-  mac: text(is.mac),
-});
+export const APPROVALS = Table.of(APPROVAL_ROWS, {});
 
 /** What each approval is about, sealed. */
 export const APPROVAL_REQUESTS = new Table<ApprovalRequest>('approval_requests', ['id'], {

@@ -1,6 +1,6 @@
 /** A table: its columns in order, how rows become objects and back, and the rules of what a backup may contain. */
-import { type AnyField, entriesOf, type Fields, type Problems, type ValueOf } from '../engine/field.ts';
-import { type ResourceType, toColumn } from '../engine/resource.ts';
+import { type AnyField, entriesOf, type Fields, type Grammar, type ValueOf } from '../engine/field.ts';
+import { toColumn } from '../engine/resource.ts';
 import { JSON_LENGTH, mac, time } from './column-rules.ts';
 import { type Row, raw, type Statement, sql, type Value } from './statement.ts';
 import type { Authenticated } from './store.ts';
@@ -32,7 +32,7 @@ export const text = column('text');
 export const number = column('number');
 export const bytes = column('bytes');
 /** The rule is that of the values. */
-export const list = (rule: ValueRule): ColumnSpec => column('list')(rules.json(JSON_LENGTH, rule));
+const list = (rule: ValueRule): ColumnSpec => column('list')(rules.json(JSON_LENGTH, rule));
 export const json = (rule: ValueRule): ColumnSpec => column('json')(rules.json(JSON_LENGTH, rule));
 
 /** JSON may also be the text `null`. */
@@ -47,11 +47,21 @@ const isJson = (type: ColumnType): boolean => type === 'list' || type === 'json'
 /** Rows that the server holds in memory. */
 export const MAX_HELD_ROWS = 1_000_000;
 
+/** The length of a text without a grammar, such as one of a request's header. */
+const MAX_TEXT = 65_536;
+
 interface Limits {
   /** Far above any vault, or the number that is possible; any number by default. */
   readonly maxRows?: number;
   /** A column that no two rows have in common, whatever its case. */
   readonly unique?: string;
+}
+
+interface DeclaredRows<F extends Fields> {
+  readonly table: string;
+  readonly key: string;
+  readonly id?: string;
+  readonly fields: F;
 }
 
 export class Table<T> {
@@ -82,11 +92,15 @@ export class Table<T> {
     this.#byName = this.columns.filter(({ name }) => name !== 'mac').sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** The table of a resource that is held in memory; its rows have a MAC. */
-  static of<F extends Fields>({ table, key, fields }: ResourceType<F>): Table<Authenticated<ValueOf<F>>> {
+  /** The table of declared rows, which have a MAC. By default the server holds them in memory. */
+  static of<F extends Fields>(
+    { table, key, id = key, fields }: DeclaredRows<F>,
+    limits: Limits = { maxRows: MAX_HELD_ROWS },
+  ): Table<Authenticated<ValueOf<F>>> {
     const columns = entriesOf(fields).map(({ property, field }) => [property, columnOf(field)] as const);
     const all = Object.fromEntries([...columns, ['mac', text(mac)]]) as Record<string, ColumnSpec>;
-    return new Table<Authenticated<ValueOf<F>>>(table, [toColumn(key)], all as never, { maxRows: MAX_HELD_ROWS });
+    const unique = id === key ? {} : { unique: toColumn(key) };
+    return new Table<Authenticated<ValueOf<F>>>(table, [toColumn(id)], all as never, { ...limits, ...unique });
   }
 
   /** The column names, each with the prefix. */
@@ -146,8 +160,10 @@ export class Table<T> {
 
 function columnOf(field: AnyField): ColumnSpec {
   const spec = { ...specOf(field), since: field.since ?? 1 };
-  return field.presence === 'optional' ? nullable(spec) : spec;
+  return isOptional(field) ? nullable(spec) : spec;
 }
+
+const isOptional = ({ presence, nulls }: AnyField): boolean => presence === 'optional' || nulls !== 'nowhere';
 
 function specOf(field: AnyField): ColumnSpec {
   const rule = ruleOf(field);
@@ -159,7 +175,8 @@ function specOf(field: AnyField): ColumnSpec {
     case 'time':
       return number(rule);
     case 'list':
-      return list(rule);
+      return field.form.item.kind === 'record' ? json(rule) : list(rule);
+    case 'boolean':
     case 'record':
       return json(rule);
   }
@@ -170,7 +187,9 @@ function ruleOf(field: AnyField): ValueRule {
   const { form } = field;
   switch (form.kind) {
     case 'text':
-      return rules.parsed((text) => form.grammar.parse(text, 'value'));
+      return form.grammar === null ? rules.anyText(MAX_TEXT) : rules.parsed(storedText(form.grammar));
+    case 'boolean':
+      return rules.isBoolean;
     case 'integer':
       return rules.integer(form.min, form.max);
     case 'choice':
@@ -179,25 +198,24 @@ function ruleOf(field: AnyField): ValueRule {
       return time;
     case 'list': {
       const most = form.item.kind === 'choice' ? form.item.words.length : Number.MAX_SAFE_INTEGER;
-      return rules.listOf(ruleOf({ ...field, form: form.item }), form.min, form.max ?? most);
+      // An empty list of this kind is null.
+      const least = field.nulls === 'in memory' ? 1 : form.min;
+      return rules.listOf(ruleOf({ ...field, form: form.item }), least, form.max ?? most);
     }
     case 'record': {
       const members = entriesOf(form.fields).map(({ property, field: member }): [string, ValueRule] => [
         property,
-        member.presence === 'optional' ? rules.nullable(ruleOf(member)) : ruleOf(member),
+        isOptional(member) ? rules.nullable(ruleOf(member)) : ruleOf(member),
       ]);
       const shape = rules.objectOf(Object.fromEntries(members));
-      return (value) => shape(value) ?? brokenRule(field, value);
+      return (value) => shape(value) ?? form.broken(value);
     }
   }
 }
 
-/** The rule across the fields of a record that its value breaks, without the name of the field. */
-function brokenRule(field: AnyField, value: unknown): string | null {
-  const problems: Problems = [];
-  field.read(field.write(value), 'value', problems);
-  const [problem] = problems;
-  return problem === undefined ? null : problem.slice(problem.indexOf(': ') + 2);
+/** Parses the text of a value in memory, which requests may contain in another form. */
+function storedText({ parse, format }: Grammar<string>): (text: string) => string {
+  return (text) => parse(format === undefined ? text : format(text), 'value');
 }
 
 export function toValue(value: unknown): Value {

@@ -4,19 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { invalidRequest } from '../../src/engine/errors.ts';
-import {
-  byDefault,
-  covers,
-  entriesOf,
-  integer,
-  list,
-  oneOf,
-  optional,
-  record,
-  setByServer,
-  text,
-  time,
-} from '../../src/engine/field.ts';
+import { byDefault, covers, entriesOf, optional, setByServer } from '../../src/engine/field.ts';
+import { integer, list, oneOf, record, text, time } from '../../src/engine/kinds.ts';
 import { resource, toColumn } from '../../src/engine/resource.ts';
 import { Table } from '../../src/store/table.ts';
 import { runs } from '../kit/property.ts';

@@ -7,7 +7,7 @@ import type { AgentName, PolicyName } from '../../src/core/names.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import { countLeases } from '../../src/store/lease-lists.ts';
 import { NEWEST_LEASE } from '../../src/store/queries.ts';
-import { listAgents } from '../../src/vault/agents/agent-operations.ts';
+import { listAgents } from '../../src/vault/agents/endpoints.ts';
 import { deregisterAgent, registerAgent } from '../../src/vault/agents/registration.ts';
 import { remove } from '../../src/vault/credentials/credential-operations.ts';
 import { createPolicy, deletePolicy, readPolicy } from '../../src/vault/policies/endpoints.ts';
@@ -77,7 +77,7 @@ test('after a failed commit every caller of the batch is rejected without a valu
   assert.equal(vault.failures.length, 1);
   assert.deepEqual(await readLog(vault.real), before);
 
-  assert.deepEqual(await vault.ledger.submit(listAgents(admin())), []);
+  assert.deepEqual(await vault.ledger.submit(listAgents.operation(admin(), null)), []);
   assert.equal((await vault.ledger.submit(readPolicy.operation(admin(), 'old' as PolicyName))).name, 'old');
   assert.equal(await outcomeOf(vault.ledger.submit(readPolicy.operation(admin(), 'new' as PolicyName))), 'NOT_FOUND');
   assert.equal(await outcomeOf(get(vault, 'prod/new')), 'NOT_FOUND');

@@ -1,5 +1,5 @@
-// Entity tags of policies, targets and operators: of several operators who change the same state only one succeeds.
-// SOURCE: RFC 9110, sections 8.8.3 and 13; docs/decisions.md, "Conditional requests".
+// Entity tags of policies, targets, agents and operators: of several operators who change the same state only one
+// succeeds. SOURCE: RFC 9110, sections 8.8.3 and 13; docs/decisions.md, "Conditional requests".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -143,6 +143,22 @@ for (const [kind, make] of Object.entries(KINDS)) {
     assert.equal((await admin.call('PUT', path, bodies[1], { 'if-none-match': OTHER_TAG })).status, 200);
   });
 }
+
+test('an agent whose key was replaced, or that was registered again, is not deregistered with an earlier tag', async () => {
+  const path = '/api/v1/agents/tagged';
+  const register = () => admin.post('/api/v1/agents', { name: 'tagged' });
+  await register();
+  const first = await tagOf(admin, path);
+  assert.equal((await admin.post(`${path}/rotate`, {})).status, 200);
+  const rejected = await remove(admin, path, first);
+  assertRejected(rejected, 'PRECONDITION_FAILED');
+  const second = await tagOf(admin, path);
+  assert.deepEqual([rejected.body.error.current.name, rejected.headers.get('etag')], ['tagged', second]);
+  assert.equal((await remove(admin, path, second)).status, 204);
+  await register();
+  assertRejected(await remove(admin, path, second), 'PRECONDITION_FAILED');
+  assert.equal((await remove(admin, path, '*')).status, 204);
+});
 
 test('routes of resources without tags ignore the headers', async () => {
   const path = '/api/v1/credentials/untagged/key';

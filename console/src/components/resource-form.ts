@@ -2,7 +2,8 @@
  * The fields of a form for a resource as text, and the problems that the rules of the server find in them. Each field
  * is checked separately, so that one problem does not hide another.
  */
-import { type AnyField, entriesOf, type Fields, isRecord, nounOf } from '../../../src/engine/field.ts';
+import { type AnyField, entriesOf, type Fields, isInRequests, isRecord } from '../../../src/engine/field.ts';
+import { nounOf } from '../../../src/engine/kinds.ts';
 import type { DraftOf, ResourceType } from '../../../src/engine/resource.ts';
 
 /** The texts of the inputs, by the field name in messages, such as `limits.concurrent`. Checkboxes have a list. */
@@ -29,7 +30,7 @@ export interface Checked<F extends Fields> {
 
 export function formFields(fields: Fields): FormField[] {
   return entriesOf(fields).flatMap(({ wire, field }): FormField[] => {
-    if (field.presence === 'set by the server') return [];
+    if (!isInRequests(field)) return [];
     const mayBeEmpty = field.presence === 'optional';
     if (field.form.kind !== 'record') return [{ name: wire, part: wire, field, mayBeEmpty, givenBy: null }];
     const members = entriesOf(field.form.fields);

@@ -5,8 +5,9 @@ import { parseAgentName } from '../../core/names.ts';
 import { parseDuration, parsed, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { ownCommand, ownCommandFile, quoteWord } from '../../platform/shell-command.ts';
-import { MAX_GRACE_SECONDS } from '../../vault/agents/agent-operations.ts';
+import { MAX_GRACE_SECONDS } from '../../vault/agents/agent.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation, REQUESTS_IN_FLIGHT } from '../command.ts';
+import { agentSubject, withConflictHint } from '../conflict.ts';
 import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
@@ -137,13 +138,14 @@ const remove = defineCommand({
     const { terminal, signal } = invocation;
     const name = parseAgentName(given, 'NAME');
     const vault = invocation.connect();
+    const seen: { ifMatch?: string } = {};
     const describe = async (): Promise<string> => {
-      await vault.agents.read(name, { signal });
+      seen.ifMatch = (await vault.agents.readTagged(name, { signal })).tag;
       const { meta } = await vault.leases.list({ agent: name, status: 'active', limit: 1 }, { signal });
       return `${name}: its sessions and ${pluralize(meta.total, 'active lease')} will end.`;
     };
     if (await confirmDestructive(invocation, flags, describe, 'Deregister it?')) {
-      await vault.agents.deregister(name, { signal });
+      await withConflictHint(invocation, agentSubject(name), vault.agents.deregister(name, { ...seen, signal }));
       const keyFile = userKeyFile(userDirsOf(terminal), name);
       const left = existsSync(keyFile) ? ` Its private key is still in ${keyFile}.` : '';
       printNotice(terminal, `Deregistered ${name}.${left}`);

@@ -1,7 +1,7 @@
 /** The subcommands of `policy`: `list`, `show`, `delete` and `apply` are defined here, the others are imported. */
 
 import { parsePolicyName } from '../../core/names.ts';
-import { entriesOf } from '../../engine/field.ts';
+import { entriesOf, isInRequests } from '../../engine/field.ts';
 import { toggle } from '../../flags/flag.ts';
 import { Policy } from '../../vault/policies/policy.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand } from '../command.ts';
@@ -67,7 +67,7 @@ const apply = defineCommand({
 
 /** The fields of the policies, without the optional ones that no policy has, and the time of creation. */
 function columnsFor(policies: readonly object[]): string[] {
-  const fields = entriesOf(Policy.fields).filter(({ field }) => field.presence !== 'set by the server');
+  const fields = entriesOf(Policy.fields).filter(({ field }) => isInRequests(field));
   const shown = fields.filter(
     ({ wire, field }) => field.presence !== 'optional' || policies.some((policy) => Object.hasOwn(policy, wire)),
   );

@@ -3,7 +3,7 @@
  * together. Durations may have units, such as 15m.
  */
 import { nearest } from '../../core/operator-text.ts';
-import { entriesOf, type Fields, type Form, isRecord, wireNames } from '../../engine/field.ts';
+import { entriesOf, type Fields, type Form, isInRequests, isRecord, wireNames } from '../../engine/field.ts';
 import type { DraftOf, ResourceType } from '../../engine/resource.ts';
 import { parseDuration } from '../../flags/flag.ts';
 
@@ -38,7 +38,7 @@ function prepared(fields: Fields, given: Readonly<Record<string, unknown>>, pref
     const field = known.get(name);
     if (field === undefined) problems.push(unknownField(name, wireNames(fields), prefix));
     // A field that the server sets is skipped, so that the output of `show` is a valid file.
-    if (field === undefined || field.presence === 'set by the server') continue;
+    if (field === undefined || !isInRequests(field)) continue;
     const { form } = field;
     if (form.kind === 'record' && isRecord(value)) {
       const inner = prepared(form.fields, value, `${prefix}${name}.`);

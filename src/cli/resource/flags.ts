@@ -1,5 +1,5 @@
 /** Flags for the fields of a resource, except the key and the fields that the server sets. */
-import { type AnyField, entriesOf, type Fields, type Form } from '../../engine/field.ts';
+import { type AnyField, entriesOf, type Fields, type Form, isInRequests } from '../../engine/field.ts';
 import { type Flag, list, parseDuration, text, toDuration } from '../../flags/flag.ts';
 
 interface FieldFlag {
@@ -20,7 +20,7 @@ type Given = Readonly<Record<string, string | null | readonly string[]>>;
 
 function fieldFlags(fields: Fields, key: string, record: string | null = null): FieldFlag[] {
   return entriesOf(fields).flatMap(({ property, wire, field }) => {
-    if (property === key || field.presence === 'set by the server') return [];
+    if (property === key || !isInRequests(field)) return [];
     if (field.form.kind === 'record') return fieldFlags(field.form.fields, '', wire);
     const flag = field.flag ?? wire.replaceAll('_', '-');
     return [{ where: record === null ? wire : `${record}.${wire}`, record, wire, flag, field }];

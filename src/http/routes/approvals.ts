@@ -3,14 +3,20 @@
 import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
 import { ApprovalsQuery, ApproveRequest, DenyRequest } from '../../api/requests.ts';
-import { Approval, ListedApproval } from '../../api/responses.ts';
+import { replySchema } from '../../api/resource-schemas.ts';
+import { Approval } from '../../api/responses.ts';
 import { parseActorName } from '../../core/names.ts';
-import { type ApprovalId, parseApprovalId, parseNonce } from '../../vault/approvals/approval.ts';
+import {
+  type ApprovalId,
+  ListedApproval,
+  parseApprovalId,
+  parseNonce,
+  toApprovalReply,
+} from '../../vault/approvals/approval.ts';
 import { answer, listApprovals, readApproval, withdraw } from '../../vault/approvals/approval-answers.ts';
 import { parsePurpose } from '../../vault/use/upstream-url.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
-import { toListedApprovalResponse } from '../serialize.ts';
 
 const idOf = (params: Readonly<Record<string, string>>): ApprovalId => parseApprovalId(params['approval_id'] ?? '');
 
@@ -22,13 +28,13 @@ export const approvalRoutes: readonly Route[] = [
     summary: 'List requests for approval, newest first, including those of the last week. An agent sees its own.',
     permission: 'approval.list',
     query: ApprovalsQuery,
-    data: Type.Array(ListedApproval),
+    data: Type.Array(replySchema(ListedApproval)),
     meta: 'paged',
     async handle({ vault, context, query, listSignal }) {
       const agentName = query.agent === undefined ? null : parseActorName(query.agent, 'agent');
       const filter = { agentName, status: query.status ?? null };
       const { now, ...listing } = await listApprovals(vault, context, filter, toOptionalPage(query), listSignal());
-      return streamList(listing, toListedApprovalResponse(now));
+      return streamList(listing, toApprovalReply(now));
     },
   }),
   route({
@@ -41,7 +47,7 @@ export const approvalRoutes: readonly Route[] = [
     data: Approval,
     async handle({ vault, context, params }) {
       const { approval, request, now } = await readApproval(vault, context, idOf(params));
-      return { data: { ...toListedApprovalResponse(now)(approval), request } };
+      return { data: { ...toApprovalReply(now)(approval), request } };
     },
   }),
   route({
@@ -52,11 +58,11 @@ export const approvalRoutes: readonly Route[] = [
     params: { approval_id: Id },
     permission: 'approval.approve',
     body: ApproveRequest,
-    data: ListedApproval,
+    data: replySchema(ListedApproval),
     async handle({ vault, context, params, body: { nonce } }) {
       const given = { isApproved: true, nonce: parseNonce(nonce), reason: null };
       const { approval, now } = await answer(vault, context, idOf(params), given);
-      return { data: toListedApprovalResponse(now)(approval) };
+      return { data: toApprovalReply(now)(approval) };
     },
   }),
   route({
@@ -67,7 +73,7 @@ export const approvalRoutes: readonly Route[] = [
     params: { approval_id: Id },
     permission: 'approval.deny',
     body: DenyRequest,
-    data: ListedApproval,
+    data: replySchema(ListedApproval),
     async handle({ vault, context, params, body: { nonce, reason } }) {
       const given = {
         isApproved: false,
@@ -75,7 +81,7 @@ export const approvalRoutes: readonly Route[] = [
         reason: reason === undefined ? null : parsePurpose(reason, 'reason'),
       };
       const { approval, now } = await answer(vault, context, idOf(params), given);
-      return { data: toListedApprovalResponse(now)(approval) };
+      return { data: toApprovalReply(now)(approval) };
     },
   }),
   route({

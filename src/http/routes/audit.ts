@@ -18,7 +18,7 @@ import { authorize } from '../../core/authorize.ts';
 import { parseActorName } from '../../core/names.ts';
 import { parseTimestamp } from '../../core/timestamp.ts';
 import { invalidRequest } from '../../engine/errors.ts';
-import { toTimestamp } from '../../engine/field.ts';
+import { toTimestamp } from '../../engine/timestamp.ts';
 import {
   authorizeVerification,
   type EntryBounds,

@@ -7,7 +7,7 @@ import { CredentialMetadata, ListedCredential, RetrieveResponse, StoredCredentia
 import { parseCredentialType, parseDescription } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
-import { toTimestamp } from '../../engine/field.ts';
+import { toTimestamp } from '../../engine/timestamp.ts';
 import { parseValue } from '../../vault/credentials/credential.ts';
 import { remove } from '../../vault/credentials/credential-operations.ts';
 import {

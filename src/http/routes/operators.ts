@@ -1,79 +1,52 @@
 /** Rows of the route table: operators. SOURCE: docs/operators.md. */
-
-import { Type } from 'typebox';
-import { OperatorName, PasskeyId } from '../../api/fields.ts';
-import { OperatorReplacement, OperatorRequest, OperatorRotation, PageQuery } from '../../api/requests.ts';
-import { Operator } from '../../api/responses.ts';
+import { PasskeyId } from '../../api/fields.ts';
+import { OperatorReplacement } from '../../api/requests.ts';
+import { keySchema, replySchema } from '../../api/resource-schemas.ts';
 import { OneTimeCode } from '../../api/sign-in.ts';
-import { type OperatorName as Name, parseDescription, parseOperatorName } from '../../core/names.ts';
-import { toTimestamp } from '../../engine/field.ts';
-import { parsePasskeyId, parseRoles } from '../../vault/operators/operator.ts';
-import { addOperator, rotateOperatorKey, toIdentity } from '../../vault/operators/operator-keys.ts';
+import { type OperatorName, parseDescription } from '../../core/names.ts';
+import { parseField } from '../../engine/field.ts';
+import { toTimestamp } from '../../engine/timestamp.ts';
+import { listOperators, readOperator, removeOperator } from '../../vault/operators/endpoints.ts';
 import {
-  listOperators,
-  readOperator,
-  removeOperator,
-  replaceOperator,
-} from '../../vault/operators/operator-operations.ts';
+  GivenIdentity,
+  KeyReplacement,
+  NewOperator,
+  Operator,
+  type ProviderIdentity,
+  parsePasskeyId,
+  parseRoles,
+} from '../../vault/operators/operator.ts';
+import { addOperator, rotateOperatorKey, toIdentity } from '../../vault/operators/operator-keys.ts';
+import { replaceOperator } from '../../vault/operators/operator-operations.ts';
 import { removePasskey } from '../../vault/operators/passkey-operations.ts';
 import { invite } from '../../vault/operators/passkeys.ts';
-import { sliceListing } from '../../vault/paging.ts';
-import { streamList, toOptionalPage } from '../lists.ts';
+import type { Vault } from '../../vault/vault.ts';
+import { toRoute } from '../endpoint-routes.ts';
 import { type Route, route } from '../route.ts';
-import { toOperatorResponse } from '../serialize.ts';
+import { shapedRoute } from '../shaped-route.ts';
 
-const params = { name: OperatorName };
-const nameIn = (values: Readonly<Record<string, string>>): Name => parseOperatorName(values['name'] ?? '');
+function identityIn(vault: Vault, given: object | null): ProviderIdentity | null {
+  return given === null ? null : toIdentity(vault, parseField(GivenIdentity, given, 'identity'));
+}
+
+const params = { name: keySchema(Operator) };
+const nameIn = (values: Readonly<Record<string, string>>): OperatorName => Operator.parseKey(values['name'] ?? '');
 
 export const operatorRoutes: readonly Route[] = [
-  route({
-    id: 'listOperators',
-    method: 'GET',
-    path: '/api/v1/operators',
-    summary: 'List operators.',
-    permission: 'operator.list',
-    query: PageQuery,
-    data: Type.Array(Operator),
-    meta: 'paged',
-    async handle({ vault, context, query }) {
-      const operators = await vault.ledger.read(listOperators(context));
-      return streamList(sliceListing(operators, toOptionalPage(query)), toOperatorResponse);
-    },
-  }),
-  route({
+  toRoute(listOperators),
+  shapedRoute({
     id: 'addOperator',
     method: 'POST',
     path: '/api/v1/operators',
     summary: 'Add an operator with its roles, and how it logs in.',
     permission: 'operator.add',
     status: 201,
-    body: OperatorRequest,
-    data: Operator,
     acceptsIdempotencyKey: true,
-    async handle({ vault, context, body }) {
-      const operator = await addOperator(vault, context, {
-        name: parseOperatorName(body.name),
-        description: parseDescription(body.description ?? ''),
-        roles: parseRoles(body.roles),
-        publicKey: body.public_key ?? null,
-        identity: body.identity ?? null,
-      });
-      return { data: toOperatorResponse(operator) };
-    },
+    body: NewOperator,
+    reply: Operator,
+    handle: ({ vault, context, body }) => addOperator(vault, context, body),
   }),
-  route({
-    id: 'readOperator',
-    method: 'GET',
-    path: '/api/v1/operators/{name}',
-    summary: 'Read an operator.',
-    params,
-    permission: 'operator.read',
-    data: Operator,
-    represent: toOperatorResponse,
-    async handle({ vault, context, params }) {
-      return { data: toOperatorResponse(await vault.ledger.read(readOperator(context, nameIn(params)))) };
-    },
-  }),
+  toRoute(readOperator),
   route({
     id: 'replaceOperator',
     method: 'PUT',
@@ -82,32 +55,27 @@ export const operatorRoutes: readonly Route[] = [
     params,
     permission: 'operator.replace',
     body: OperatorReplacement,
-    data: Operator,
-    represent: toOperatorResponse,
+    data: replySchema(Operator),
+    represent: Operator.toReply,
     async handle({ vault, context, params, body }) {
       const operation = replaceOperator(context, nameIn(params), {
         description: parseDescription(body.description ?? ''),
         roles: parseRoles(body.roles),
-        ...(body.identity === undefined
-          ? {}
-          : { identity: body.identity === null ? null : toIdentity(vault, body.identity) }),
+        ...(body.identity === undefined ? {} : { identity: identityIn(vault, body.identity) }),
       });
-      return { data: toOperatorResponse(await vault.ledger.submit(operation)) };
+      return { data: Operator.toReply(await vault.ledger.submit(operation)) };
     },
   }),
-  route({
+  shapedRoute({
     id: 'rotateOperatorKey',
     method: 'POST',
     path: '/api/v1/operators/{name}/rotate',
     summary: "Replace an operator's key; its sessions and leases end immediately.",
     params,
     permission: 'operator.rotate',
-    body: OperatorRotation,
-    data: Operator,
-    async handle({ vault, context, params, body }) {
-      const operator = await rotateOperatorKey(vault, context, nameIn(params), body.public_key);
-      return { data: toOperatorResponse(operator) };
-    },
+    body: KeyReplacement,
+    reply: Operator,
+    handle: ({ vault, context, params, body }) => rotateOperatorKey(vault, context, nameIn(params), body.publicKey),
   }),
   route({
     id: 'inviteOperator',
@@ -127,24 +95,12 @@ export const operatorRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/operators/{name}/passkeys/{id}',
     summary: "Remove an operator's passkey; its sessions and leases end immediately. Its own, or as an admin.",
-    params: { name: OperatorName, id: PasskeyId },
+    params: { ...params, id: PasskeyId },
     permission: 'operator.passkey_remove',
     async handle({ vault, context, params }) {
       await vault.ledger.submit(removePasskey(context, nameIn(params), parsePasskeyId(params['id'] ?? '')));
       return null;
     },
   }),
-  route({
-    id: 'removeOperator',
-    method: 'DELETE',
-    path: '/api/v1/operators/{name}',
-    summary: 'Remove an operator: its sessions and leases end immediately.',
-    params,
-    permission: 'operator.remove',
-    represent: toOperatorResponse,
-    async handle({ vault, context, params }) {
-      await vault.ledger.submit(removeOperator(context, nameIn(params)));
-      return null;
-    },
-  }),
+  toRoute(removeOperator),
 ];

@@ -5,7 +5,7 @@
 import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
 import { Challenge, CurrentSession, Session } from '../../api/responses.ts';
 import { parseChallengeId, parsePrincipalName } from '../../core/names.ts';
-import { toTimestamp } from '../../engine/field.ts';
+import { toTimestamp } from '../../engine/timestamp.ts';
 import { withBudget } from '../../vault/agents/agent-budgets.ts';
 import { issueChallenge, login, parseSignature } from '../../vault/sessions/login.ts';
 import { endSession, readBrowserSession, readSession, renewSession } from '../../vault/sessions/session-operations.ts';

@@ -1,6 +1,6 @@
 /** Rows of the route table: signing in to the console. SOURCE: docs/operators.md, "Signing in". */
 
-import { Passkey } from '../../api/responses.ts';
+import { replySchema } from '../../api/resource-schemas.ts';
 import {
   AssertionOptions,
   AssertionRequest,
@@ -17,9 +17,9 @@ import {
 import type { BrowserSession as BrowserSessionResponse } from '../../api/types.ts';
 import { ADMIN, parseChallengeId } from '../../core/names.ts';
 import { ApiError } from '../../engine/errors.ts';
-import { toTimestamp } from '../../engine/field.ts';
+import { toTimestamp } from '../../engine/timestamp.ts';
 import type { Secret } from '../../vault/credentials/credential.ts';
-import { parseLabel } from '../../vault/operators/operator.ts';
+import { Passkey, parseLabel } from '../../vault/operators/operator.ts';
 import {
   type Registrar,
   registerPasskey,
@@ -34,7 +34,6 @@ import { parseSignInCode } from '../../vault/sessions/sign-in-operations.ts';
 import type { Vault } from '../../vault/vault.ts';
 import type { BrowserPage } from '../browser-session.ts';
 import { type PublicCall, publicRoute, type Reply, type Route, route } from '../route.ts';
-import { toPasskeyResponse } from '../serialize.ts';
 
 /** Where the provider returns to. @throws INVALID_REQUEST where another program could have the address */
 const callbackOf = (browser: BrowserPage): string => `${browser.requirePasskeyOrigin().origin}/console/callback`;
@@ -151,7 +150,7 @@ export const signInRoutes: readonly Route[] = [
     takesSession: true,
     status: 201,
     body: RegistrationRequest,
-    data: Passkey,
+    data: replySchema(Passkey),
     async handle({ vault, browser, body, ...call }) {
       const challengeId = parseChallengeId(body.challenge_id);
       const label = parseLabel(body.label);
@@ -170,7 +169,7 @@ export const signInRoutes: readonly Route[] = [
           },
         },
       });
-      return { data: toPasskeyResponse(passkey) };
+      return { data: Passkey.toReply(passkey) };
     },
   }),
   publicRoute({

@@ -1,21 +1,21 @@
-/** Registers, deregisters and reads agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
+/**
+ * Registers agents, replaces their keys, and deregisters them. SOURCE: docs/api.md, "Agents"; docs/decisions.md,
+ * "Agents and sessions".
+ */
 
 import { putRow, removeRow } from '../../core/change.ts';
 import { actorName } from '../../core/identity.ts';
 import type { ActorName, AgentId, AgentName, PublicKey } from '../../core/names.ts';
-import { type Context, denied, operation, rejected, succeeded } from '../../core/operation.ts';
+import { type Context, denied, operation, succeeded } from '../../core/operation.ts';
 import { agentBeyondReach } from '../policies/reach.ts';
-import type { Agent } from './agent.ts';
+import type { Agent, Rotation } from './agent.ts';
 
-export interface RegisterRequest {
+interface NewAgent extends Pick<Agent, 'name' | 'description' | 'publicKey'> {
   /** WHY not an id made by the batch: the file of a generated key is staged under this id before the batch. */
   readonly id: AgentId;
-  readonly name: AgentName;
-  readonly description: string;
-  readonly publicKey: PublicKey;
 }
 
-export const registerAgent = (context: Context, request: RegisterRequest) =>
+export const registerAgent = (context: Context, request: NewAgent) =>
   operation<Agent>({ context, permission: 'agent.register', resource: `agent:${request.name}` }, (input) => {
     const { state, moment, entry } = input;
     const beyond = agentBeyondReach(input, request.name);
@@ -44,12 +44,8 @@ function withName(names: readonly ActorName[], name: ActorName): readonly ActorN
   return names.includes(name) ? names : [...names, name];
 }
 
-export const MAX_GRACE_SECONDS = 7 * 24 * 3600;
-
-export interface KeyRotation {
+interface KeyRotation extends Pick<Rotation, 'graceSeconds'> {
   readonly publicKey: PublicKey;
-  /** The time for which logins with the previous key succeed; its sessions stay. */
-  readonly graceSeconds: number;
 }
 
 export const rotateAgentKey = (context: Context, name: AgentName, rotation: KeyRotation) =>
@@ -78,30 +74,26 @@ export const rotateAgentKey = (context: Context, name: AgentName, rotation: KeyR
  * with that id.
  */
 export const deregisterAgent = (context: Context, name: AgentName) =>
-  operation<AgentId>({ context, permission: 'agent.deregister', resource: `agent:${name}` }, (input) => {
-    const { state, moment, entry } = input;
-    const agent = state.control.agentByName(name);
-    if (agent === null) return denied(input, { code: 'agent_not_found' });
-    const beyond = agentBeyondReach(input, name);
-    if (beyond !== null) return beyond;
-    const { id } = agent;
-    return succeeded(id, entry('allowed'), [
-      removeRow('agent', { id, name }),
-      {
-        kind: 'revokeMatching',
-        revocation: { agentId: id, credentialId: null, kind: null, revokedAt: moment.now, seq: moment.seq },
-      },
-    ]);
-  });
-
-export const readAgent = (context: Context, name: AgentName) =>
-  operation<Agent>({ context, permission: 'agent.read', resource: `agent:${name}` }, ({ state }) => {
-    const agent = state.control.agentByName(name);
-    return agent === null ? rejected({ code: 'agent_not_found' }, null) : succeeded(agent, null);
-  });
-
-/** Sorted by name. */
-export const listAgents = (context: Context) =>
-  operation<readonly Agent[]>({ context, permission: 'agent.list', resource: '*' }, ({ state }) =>
-    succeeded(state.control.agents(), null),
+  operation<AgentId>(
+    {
+      context,
+      permission: 'agent.deregister',
+      resource: `agent:${name}`,
+      target: ({ control }) => control.agentByName(name),
+    },
+    (input) => {
+      const { state, moment, entry } = input;
+      const agent = state.control.agentByName(name);
+      if (agent === null) return denied(input, { code: 'agent_not_found' });
+      const beyond = agentBeyondReach(input, name);
+      if (beyond !== null) return beyond;
+      const { id } = agent;
+      return succeeded(id, entry('allowed'), [
+        removeRow('agent', { id, name }),
+        {
+          kind: 'revokeMatching',
+          revocation: { agentId: id, credentialId: null, kind: null, revokedAt: moment.now, seq: moment.seq },
+        },
+      ]);
+    },
   );

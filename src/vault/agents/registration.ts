@@ -9,20 +9,13 @@ import { newId } from '../../crypto/primitives.ts';
 import { generateAgentKeys, parsePublicKey } from '../../crypto/signatures.ts';
 import { ApiError } from '../../engine/errors.ts';
 import type { Vault } from '../vault.ts';
-import type { Agent } from './agent.ts';
+import type { Agent, Registration, Rotation } from './agent.ts';
 import {
   deregisterAgent as deregister,
   findAgentToRotate,
   registerAgent as register,
   rotateAgentKey,
 } from './agent-operations.ts';
-
-export interface Registration {
-  readonly name: AgentName;
-  readonly description: string;
-  /** Base64. Null generates a key pair, whose private key is written to a file. */
-  readonly publicKey: string | null;
-}
 
 export async function registerAgent(vault: Vault, context: Context, registration: Registration): Promise<Agent> {
   const { ledger, agentKeys } = vault;
@@ -53,8 +46,7 @@ export async function rotateAgent(
   vault: Vault,
   context: Context,
   name: AgentName,
-  given: string | null,
-  graceSeconds: number,
+  { publicKey: given, graceSeconds }: Rotation,
 ): Promise<Agent> {
   const { ledger, agentKeys } = vault;
   const rotate = (publicKey: PublicKey) => ledger.submit(rotateAgentKey(context, name, { publicKey, graceSeconds }));

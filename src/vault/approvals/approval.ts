@@ -2,6 +2,7 @@
  * Approvals: what a person has to allow before a request passes, and what was answered. SOURCE: docs/approvals.md.
  */
 
+import * as grammar from '../../core/grammars.ts';
 import {
   type ActorName,
   ADMIN,
@@ -9,13 +10,22 @@ import {
   type Brand,
   type CredentialId,
   type TokenHash,
-  UUID,
 } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
+import { internal, nullable, parseField, type ReplyOf, type ValueOf } from '../../engine/field.ts';
+import { anyText, integer, list, oneOf, record, text, time } from '../../engine/kinds.ts';
+import { shape } from '../../engine/resource.ts';
 import type { Agent } from '../agents/agent.ts';
 import { canSignIn, hasRole, type Operator } from '../operators/operator.ts';
-import { type ApprovalTerms, type ApprovedAction, describeLimit } from '../policies/approval-rule.ts';
+import {
+  APPROVED_ACTIONS,
+  type ApprovalTerms,
+  type ApprovedAction,
+  describeLimit,
+  MAX_QUORUM,
+  TERMS,
+} from '../policies/approval-rule.ts';
 import { Policy } from '../policies/policy.ts';
 import { originOf, type TargetBinding, type UseRequest } from '../use/target.ts';
 
@@ -26,46 +36,74 @@ export type ApprovalKey = Brand<string, 'ApprovalKey'>;
 export const APPROVAL_STATUSES = ['pending', 'approved', 'denied', 'timed_out', 'withdrawn'] as const;
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
 
-interface Approver {
-  readonly operator: ActorName;
-  /** An operator that is added again under its name is another one. */
-  readonly operatorId: AgentId;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-}
+export const MAX_NONCE_LENGTH = 64;
+const NONCE = grammar.matching(/^[A-Za-z0-9_-]+$/, [1, MAX_NONCE_LENGTH], 'must be base64url');
 
-export interface Approval {
-  readonly id: ApprovalId;
+const APPROVER = {
+  operator: text(grammar.actorName),
+  /** An operator that is added again under its name is another one. */
+  operatorId: internal(text(grammar.holderId)),
+  at: time(),
+};
+type Approver = ValueOf<typeof APPROVER>;
+
+/** The only list of the columns of an approval. */
+const FIELDS = {
+  id: text(grammar.id<ApprovalId>(), { wire: 'approval_id' }),
   /** An answer repeats it, so that it is about the request that the operator was shown. */
-  readonly nonce: string;
-  readonly agentId: AgentId;
-  readonly agentName: ActorName;
+  nonce: text(NONCE),
+  agentId: text(grammar.holderId),
+  agentName: text(grammar.actorName, { wire: 'agent_name' }),
   /** The hash of the token that asked. */
-  readonly tokenHash: TokenHash;
-  readonly action: ApprovedAction;
-  readonly path: CredentialPath;
-  readonly key: ApprovalKey;
-  /** Base64 of the SHA-256 of what the answer relies on: policies, targets and the agent's key. */
-  readonly basis: string;
-  readonly terms: ApprovalTerms;
+  tokenHash: text(grammar.hash<TokenHash>()),
+  action: oneOf(APPROVED_ACTIONS),
+  path: text(grammar.path),
+  key: text(grammar.hash<ApprovalKey>()),
+  /** The SHA-256 of what the answer relies on: policies, targets and the agent's key. */
+  basis: text(grammar.hash()),
+  terms: record(TERMS, { title: 'Terms' }),
   /** Null for a retrieval, as `host` and `targetPath`. */
-  readonly method: string | null;
-  readonly host: string | null;
-  readonly targetPath: string | null;
-  readonly purpose: string | null;
-  readonly status: ApprovalStatus;
-  readonly requestedAt: number;
-  readonly answerBy: number;
-  readonly approvers: readonly Approver[];
-  readonly endedBy: ActorName | null;
-  readonly endedAt: number | null;
-  readonly reason: string | null;
+  method: nullable(anyText()),
+  host: nullable(anyText()),
+  targetPath: nullable(anyText({ wire: 'target_path' })),
+  purpose: nullable(anyText()),
+  status: oneOf(APPROVAL_STATUSES),
+  requestedAt: time({ wire: 'requested_at' }),
+  answerBy: time({ wire: 'expires_at', description: 'When a request without an answer times out.' }),
+  approvers: list(record(APPROVER, { title: 'Approver' }), { min: 0, max: MAX_QUORUM }, { wire: 'approvals' }),
+  endedBy: nullable(text(grammar.actorName, { wire: 'answered_by' })),
+  endedAt: nullable(time({ wire: 'answered_at' })),
+  reason: nullable(anyText()),
   /** The remaining uses of an approved request; null if the number is not limited. */
-  readonly usesLeft: number | null;
-  readonly grantEndsAt: number | null;
+  usesLeft: nullable(integer({ min: 0, max: Number.MAX_SAFE_INTEGER }, { wire: 'uses_left' })),
+  grantEndsAt: nullable(time({ wire: 'grant_ends_at' })),
   /** The time after which the row has no effect. */
-  readonly expiresAt: number;
-}
+  expiresAt: time(),
+};
+export const APPROVAL_ROWS = { table: 'approvals', key: 'id', fields: FIELDS } as const;
+export type Approval = ValueOf<typeof FIELDS>;
+
+const { id, nonce, status, agentName, action, path, approvers, method, host, targetPath, purpose } = FIELDS;
+const { requestedAt, answerBy, endedAt, endedBy, reason, usesLeft, grantEndsAt } = FIELDS;
+const { policyNames, each, uses, seconds, isForSession, quorum } = TERMS;
+
+export const ListedApproval = shape('ListedApproval', {
+  ...{ id, nonce, status, agentName, action, path, policyNames },
+  covers: anyText({ description: 'What an approval allows, as a sentence.' }),
+  ...{ each, uses, seconds, isForSession, quorum, approvers, method, host, targetPath, purpose },
+  ...{ requestedAt, answerBy, endedAt, endedBy, reason, usesLeft, grantEndsAt },
+});
+
+/** Its reply, with the status at the time `now`. */
+export const toApprovalReply =
+  (now: number) =>
+  (approval: Approval): ReplyOf<typeof ListedApproval.fields> =>
+    ListedApproval.toReply({
+      ...approval,
+      ...approval.terms,
+      status: approvalStatus(approval, now),
+      covers: describeScope(approval),
+    });
 
 export interface ApprovalRequest {
   readonly id: ApprovalId;
@@ -73,14 +111,12 @@ export interface ApprovalRequest {
   readonly sealed: Uint8Array;
 }
 
-export const MAX_NONCE_LENGTH = 64;
 /** How long a retry still learns that its request timed out or was withdrawn; afterwards it asks again. */
 export const ENDED_NOTICE_MS = 60_000;
 
 /** @throws INVALID_REQUEST */
-export function parseApprovalId(text: string): ApprovalId {
-  if (!UUID.test(text)) throw invalidRequest('approval_id', 'must be a UUID in lower case');
-  return text as ApprovalId;
+export function parseApprovalId(given: string): ApprovalId {
+  return parseField(id, given, 'approval_id');
 }
 
 /** @throws INVALID_REQUEST */

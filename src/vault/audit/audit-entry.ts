@@ -93,6 +93,7 @@ export type EventType = (typeof EVENT_TYPES)[number];
 /** The events that create, change or remove what several operators may edit at the same time. */
 export const CHANGE_EVENTS = {
   policy: ['policy.create', 'policy.replace', 'policy.delete'],
+  agent: ['agent.register', 'agent.rotate', 'agent.deregister'],
   operator: [
     'operator.add',
     'operator.replace',

@@ -6,35 +6,18 @@ import { newId } from '../../crypto/primitives.ts';
 import { parsePublicKey } from '../../crypto/signatures.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import type { Vault } from '../vault.ts';
-import { type Operator, type ProviderIdentity, parseEmail, parseSubject, type Role } from './operator.ts';
+import type { GivenIdentity, NewOperator, Operator, ProviderIdentity } from './operator.ts';
 import { addOperator as add, rotateOperatorKey as rotate } from './operator-operations.ts';
 
-export interface OperatorDraft {
-  readonly name: OperatorName;
-  readonly description: string;
-  readonly roles: readonly Role[];
-  /** Base64; null for an operator that logs in otherwise. */
-  readonly publicKey: string | null;
-  readonly identity: IdentityDraft | null;
-}
-
-/** The identity as a request names it: one of the two. */
-export interface IdentityDraft {
-  readonly subject?: string;
-  readonly email?: string;
-}
-
 /** The identity at the provider of the configuration. @throws INVALID_REQUEST */
-export function toIdentity({ oidc }: Vault, { subject, email }: IdentityDraft): ProviderIdentity {
+export function toIdentity({ oidc }: Vault, { subject, email }: GivenIdentity): ProviderIdentity {
   if (oidc === null) throw invalidRequest('identity', 'needs a provider: start the server with --oidc-issuer');
-  if ((subject === undefined) === (email === undefined))
-    throw invalidRequest('identity', 'must have either subject or email');
-  const named = subject === undefined ? null : parseSubject(subject);
-  return { issuer: oidc.issuer, subject: named, email: email === undefined ? null : parseEmail(email) };
+  if ((subject === null) === (email === null)) throw invalidRequest('identity', 'must have either subject or email');
+  return { issuer: oidc.issuer, subject, email };
 }
 
 /** @throws INVALID_REQUEST for a key that is not usable */
-export async function addOperator(vault: Vault, context: Context, draft: OperatorDraft): Promise<Operator> {
+export async function addOperator(vault: Vault, context: Context, draft: NewOperator): Promise<Operator> {
   const publicKey = draft.publicKey === null ? null : parsePublicKey(draft.publicKey);
   const identity = draft.identity === null ? null : toIdentity(vault, draft.identity);
   return vault.ledger.submit(add(context, { ...draft, id: newId() as AgentId, publicKey, identity }));

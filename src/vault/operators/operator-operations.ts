@@ -1,28 +1,15 @@
-/** Adds, changes, reads and removes operators. SOURCE: docs/operators.md. */
+/** Adds and changes operators. SOURCE: docs/operators.md. */
 import type { BatchState } from '../../core/batch-state.ts';
-import { putRow, removeRow } from '../../core/change.ts';
+import { putRow } from '../../core/change.ts';
 import type { ControlState } from '../../core/control.ts';
 import type { AgentId, OperatorName, PublicKey } from '../../core/names.ts';
-import {
-  type Context,
-  denied,
-  type OperationInput,
-  type Outcome,
-  operation,
-  rejected,
-  succeeded,
-} from '../../core/operation.ts';
+import { type Context, denied, type OperationInput, type Outcome, operation, succeeded } from '../../core/operation.ts';
 import type { BulkRevocation } from '../leases/lease.ts';
 import { canSignIn, hasRole, isSameEmail, type Operator, type ProviderIdentity, type Role } from './operator.ts';
 
-export interface NewOperator {
+interface OperatorToAdd extends Pick<Operator, 'name' | 'description' | 'roles' | 'publicKey' | 'identity'> {
   /** WHY not an id made by the batch: a repeated request must find the one that it made. */
   readonly id: AgentId;
-  readonly name: OperatorName;
-  readonly description: string;
-  readonly roles: readonly Role[];
-  readonly publicKey: PublicKey | null;
-  readonly identity: ProviderIdentity | null;
 }
 
 const operatorNamed =
@@ -30,7 +17,7 @@ const operatorNamed =
   ({ control }: BatchState): Operator | null =>
     control.operatorByName(name);
 
-export const addOperator = (context: Context, request: NewOperator) =>
+export const addOperator = (context: Context, request: OperatorToAdd) =>
   operation<Operator>({ context, permission: 'operator.add', resource: request.name }, ({ state, moment, entry }) => {
     if (state.control.isOperatorNameTaken(request.name))
       return denied({ entry }, { code: 'name_taken', of: 'operator' });
@@ -79,34 +66,6 @@ export const rotateOperatorKey = (context: Context, name: OperatorName, publicKe
     ]);
   });
 
-/** The sessions stop working because they name the operator's id; its leases are revoked. */
-export const removeOperator = (context: Context, name: OperatorName) =>
-  operation<null>({ context, permission: 'operator.remove', resource: name, target: operatorNamed(name) }, (input) => {
-    const { state, moment, entry } = input;
-    const known = operatorNamed(name)(state);
-    if (known === null) return denied(input, { code: 'operator_not_found' });
-    if (isLastAdmin(input, known)) return keptAdmin(input, 'name');
-    return succeeded(null, entry('allowed'), [
-      removeRow('operator', { id: known.id, name }),
-      { kind: 'revokeMatching', revocation: endOfLeases(known, moment) },
-    ]);
-  });
-
-export const readOperator = (context: Context, name: OperatorName) =>
-  operation<Operator>(
-    { context, permission: 'operator.read', resource: name, target: operatorNamed(name) },
-    ({ state }) => {
-      const operator = operatorNamed(name)(state);
-      return operator === null ? rejected({ code: 'operator_not_found' }, null) : succeeded(operator, null);
-    },
-  );
-
-/** Sorted by name. */
-export const listOperators = (context: Context) =>
-  operation<readonly Operator[]>({ context, permission: 'operator.list', resource: '*' }, ({ state }) =>
-    succeeded(state.control.operators(), null),
-  );
-
 export const recordBreakGlass = (context: Context) =>
   operation<null>({ context, permission: 'operator.break_glass', resource: '*' }, ({ entry }) =>
     succeeded(null, entry('allowed', { reason: "the administrator's token is in use" })),
@@ -126,7 +85,7 @@ function isIdentityTaken(control: ControlState, identity: ProviderIdentity | nul
   });
 }
 
-function endOfLeases({ id }: Operator, { now, seq }: OperationInput['moment']): BulkRevocation {
+export function endOfLeases({ id }: Operator, { now, seq }: OperationInput['moment']): BulkRevocation {
   return { agentId: id, credentialId: null, kind: null, revokedAt: now, seq };
 }
 
@@ -142,7 +101,7 @@ function hasProvenSignIn(operator: Operator): boolean {
 }
 
 /** Whether without it no admin is left, or none that can sign in. */
-function isLastAdmin({ state }: OperationInput, operator: Operator): boolean {
+export function isLastAdmin({ state }: OperationInput, operator: Operator): boolean {
   const others = state.control.operators().filter((other) => other.id !== operator.id && hasRole(other, 'admin'));
   return hasRole(operator, 'admin') && !others.some((other) => hasProvenSignIn(other) || !canSignIn(operator));
 }
@@ -152,6 +111,6 @@ export function rejectLastSignIn(input: OperationInput, known: Operator, changed
   return !canSignIn(changed) && canSignIn(known) && isLastAdmin(input, known) ? keptAdmin(input, field) : null;
 }
 
-function keptAdmin(input: OperationInput, field: string): Outcome<never> {
+export function keptAdmin(input: OperationInput, field: string): Outcome<never> {
   return denied(input, { code: 'last_admin', field });
 }

@@ -3,36 +3,144 @@
  * credentials an editor may touch. SOURCE: docs/operators.md.
  */
 
-import type { AgentId, Brand, OperatorName, PublicKey } from '../../core/names.ts';
+import * as grammar from '../../core/grammars.ts';
+import type { AgentId, Brand } from '../../core/names.ts';
 import { invalidRequest } from '../../engine/errors.ts';
+import {
+  byDefault,
+  internal,
+  nullable,
+  nullIfEmpty,
+  optional,
+  parseField,
+  setByServer,
+  type ValueOf,
+} from '../../engine/field.ts';
+import { boolean, integer, list, oneOf, record, text, time } from '../../engine/kinds.ts';
+import { type DraftOf, resource, shape } from '../../engine/resource.ts';
 
 export const ROLES = ['viewer', 'approver', 'editor', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
-export interface Operator {
-  /** Immutable, and of the same kind as agents' ids: sessions and leases are bound to either. */
-  readonly id: AgentId;
-  readonly name: OperatorName;
-  readonly description: string;
-  /** At least one, in the order of `ROLES`. */
-  readonly roles: readonly Role[];
-  readonly publicKey: PublicKey | null;
-  readonly passkeys: readonly Passkey[] | null;
-  readonly identity: ProviderIdentity | null;
-  readonly addedAt: number;
-  /** Sessions that began at this time or earlier have ended; null if none was ended this way. */
-  readonly sessionsEndedAt: number | null;
-}
+// Passkeys: the public halves of the keys with which operators sign in to the console. SOURCE: WebAuthn, level 3.
+
+/** The id that the authenticator gave to the credential, in base64url. */
+export type PasskeyId = Brand<string, 'PasskeyId'>;
+
+export const MAX_PASSKEYS = 16;
+const MAX_LABEL_LENGTH = 64;
+/** SOURCE: WebAuthn, level 3, section 5.8.3: at most 1023 bytes. */
+export const PASSKEY_ID = {
+  ...grammar.matching<PasskeyId>(/^[A-Za-z0-9_-]{1,1364}$/, [1, 1364], 'must be the id of a passkey, in base64url'),
+  description: 'Base64url, as the authenticator made it.',
+};
+/** No control characters, marks that change the direction of text, or lone surrogates. */
+const LABEL_CHARACTERS = String.raw`^[^\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]*$`;
+export const LABEL = {
+  pattern: new RegExp(LABEL_CHARACTERS, 'u'),
+  minLength: 1,
+  maxLength: MAX_LABEL_LENGTH,
+  description: 'Without control characters.',
+  parse(given: string, field: string): string {
+    const { length } = [...given];
+    if (length >= 1 && length <= MAX_LABEL_LENGTH && LABEL.pattern.test(given)) return given;
+    throw invalidRequest(field, `must be 1 to ${MAX_LABEL_LENGTH} characters without control characters`);
+  },
+};
+const COSE_KEY = grammar.matching(/^[A-Za-z0-9_-]{1,8192}$/, [1, 8192], 'must be base64url');
+const TRANSPORT = grammar.matching(/^[a-z0-9-]{1,64}$/, [1, 64], 'must be the name of a transport');
+
+export const Passkey = shape('Passkey', {
+  id: text(PASSKEY_ID),
+  /** COSE, in base64url. */
+  publicKey: internal(text(COSE_KEY)),
+  /** The authenticator's count of signatures; 0 from one that does not count. */
+  counter: internal(integer({ min: 0, max: Number.MAX_SAFE_INTEGER })),
+  transports: internal(list(text(TRANSPORT), { min: 0, max: 32 })),
+  label: text(LABEL),
+  isSynced: boolean({ wire: 'synced', description: 'Whether the authenticator copies it to other devices.' }),
+  addedAt: time({ wire: 'added_at' }),
+});
+export type Passkey = ValueOf<typeof Passkey.fields>;
+
+const ISSUER = grammar.matching(/^https?:\/\/[\x21-\x7e]{1,2048}$/, [8, 2056], 'must be the URL of a provider');
+const SUBJECT = grammar.matching(/^[\x21-\x7e]{1,255}$/, [1, 255], 'must be 1 to 255 visible ASCII characters');
+const EMAIL = grammar.matching(/^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,255}$/u, [3, 320], 'must be an e-mail address');
+
+/** The subject, or an e-mail address that the first sign-in binds to the subject that the provider vouches for. */
+const IDENTITY = { issuer: text(ISSUER), subject: nullable(text(SUBJECT)), email: nullable(text(EMAIL)) };
+export type ProviderIdentity = ValueOf<typeof IDENTITY>;
+
+/** The only list of an operator's fields. */
+export const Operator = resource('operator', {
+  table: 'operators',
+  id: 'id',
+  key: 'name',
+  fields: {
+    /** Immutable, and of the same kind as agents' ids: sessions and leases are bound to either. */
+    id: internal(text(grammar.id<AgentId>())),
+    name: text(grammar.operatorName),
+    description: byDefault('', text(grammar.description)),
+    roles: list(oneOf(ROLES, { noun: 'role' }), { min: 1, max: ROLES.length, isSorted: true }),
+    publicKey: setByServer(nullable(text(grammar.publicKey, { wire: 'public_key' }))),
+    passkeys: setByServer(
+      nullIfEmpty(list(record(Passkey.fields, { title: 'Passkey' }), { min: 0, max: MAX_PASSKEYS })),
+    ),
+    identity: setByServer(nullable(record(IDENTITY, { title: 'OperatorIdentity' }))),
+    addedAt: setByServer(time({ wire: 'added_at' })),
+    /** Sessions that began at this time or earlier have ended; null if none was ended this way. */
+    sessionsEndedAt: internal(nullable(time())),
+  },
+});
+export type Operator = ValueOf<typeof Operator.fields>;
+
+const { name, description, roles } = Operator.fields;
+
+/** The identity as a request names it: one of the two. */
+const GIVEN_IDENTITY = {
+  subject: optional(text(SUBJECT, { description: 'The subject at the provider.' })),
+  email: optional(
+    text(EMAIL, { description: 'A verified e-mail address, which the first sign-in binds to its subject.' }),
+  ),
+};
+export const GivenIdentity = record(
+  GIVEN_IDENTITY,
+  { title: 'Identity' },
+  { description: 'Either `subject` or `email`.' },
+);
+export type GivenIdentity = ValueOf<typeof GIVEN_IDENTITY>;
+
+const publicKey = text<string, 'public_key'>(grammar.publicKey, {
+  wire: 'public_key',
+  description: 'Left out for an operator that logs in otherwise.',
+});
+
+export const NewOperator = shape('OperatorRequest', {
+  name,
+  publicKey: optional(publicKey),
+  identity: optional(GivenIdentity),
+  roles,
+  description,
+});
+export type NewOperator = DraftOf<typeof NewOperator.fields>;
+
+export const KeyReplacement = shape('OperatorRotation', {
+  publicKey: text<string, 'public_key'>(grammar.publicKey, { wire: 'public_key' }),
+});
 
 /** @throws INVALID_REQUEST */
 export function parseRoles(texts: readonly string[]): readonly Role[] {
-  for (const [index, text] of texts.entries()) {
-    if (!(ROLES as readonly string[]).includes(text)) {
-      throw invalidRequest(`roles[${index}]`, `must be one of ${ROLES.join(', ')}`);
-    }
-  }
-  if (texts.length === 0) throw invalidRequest('roles', 'must be an array of 1 or more roles');
-  return ROLES.filter((role) => texts.includes(role));
+  return parseField(roles, texts, 'roles');
+}
+
+/** @throws INVALID_REQUEST naming `field` and the rule */
+export function parsePasskeyId(text: string, field = 'id'): PasskeyId {
+  return PASSKEY_ID.parse(text, field);
+}
+
+/** @throws INVALID_REQUEST */
+export function parseLabel(text: string): string {
+  return LABEL.parse(text, 'label');
 }
 
 /** Every operator may view, and an admin may do everything. */
@@ -43,13 +151,6 @@ export function hasRole({ roles }: Pick<Operator, 'roles'>, role: Role): boolean
 /** Whether it has any of the ways to sign in. An e-mail address is one before the first sign-in binds it. */
 export function canSignIn({ publicKey, passkeys, identity }: Operator): boolean {
   return publicKey !== null || identity !== null || (passkeys ?? []).length > 0;
-}
-
-/** The subject, or an e-mail address that the first sign-in binds to the subject that the provider vouches for. */
-export interface ProviderIdentity {
-  readonly issuer: string;
-  readonly subject: string | null;
-  readonly email: string | null;
 }
 
 export interface IdentityClaims {
@@ -65,9 +166,6 @@ export function isSameEmail(one: string, other: string): boolean {
   return fold(one) === fold(other);
 }
 
-const SUBJECT = /^[\x21-\x7e]{1,255}$/;
-const EMAIL = /^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,255}$/u;
-
 export function isBoundTo(identity: ProviderIdentity | null, { issuer, subject }: IdentityClaims): boolean {
   return identity !== null && identity.issuer === issuer && identity.subject === subject;
 }
@@ -79,54 +177,4 @@ export function isBoundTo(identity: ProviderIdentity | null, { issuer, subject }
 export function isNamedBy(identity: ProviderIdentity | null, { issuer, email }: IdentityClaims): boolean {
   if (identity === null || identity.issuer !== issuer || identity.subject !== null) return false;
   return email !== null && identity.email !== null && isSameEmail(identity.email, email);
-}
-
-/** SOURCE: OpenID Connect Core 1.0, section 2. @throws INVALID_REQUEST */
-export function parseSubject(text: string): string {
-  if (SUBJECT.test(text)) return text;
-  throw invalidRequest('identity.subject', 'must be 1 to 255 visible ASCII characters');
-}
-
-/** @throws INVALID_REQUEST */
-export function parseEmail(text: string): string {
-  if (EMAIL.test(text)) return text;
-  throw invalidRequest('identity.email', 'must be an e-mail address');
-}
-
-// Passkeys: the public halves of the keys with which operators sign in to the console. SOURCE: WebAuthn, level 3.
-
-/** The id that the authenticator gave to the credential, in base64url. */
-export type PasskeyId = Brand<string, 'PasskeyId'>;
-
-export interface Passkey {
-  readonly id: PasskeyId;
-  /** COSE, in base64url. */
-  readonly publicKey: string;
-  /** The authenticator's count of signatures; 0 from one that does not count. */
-  readonly counter: number;
-  readonly transports: readonly string[];
-  readonly label: string;
-  readonly isSynced: boolean;
-  readonly addedAt: number;
-}
-
-export const MAX_PASSKEYS = 16;
-export const MAX_LABEL_LENGTH = 64;
-/** SOURCE: WebAuthn, level 3, section 5.8.3: at most 1023 bytes. */
-export const PASSKEY_ID = /^[A-Za-z0-9_-]{1,1364}$/;
-/** No control characters, marks that change the direction of text, or lone surrogates. */
-export const LABEL = String.raw`^[^\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]*$`;
-const LABEL_GRAMMAR = new RegExp(LABEL, 'u');
-
-/** @throws INVALID_REQUEST naming `field` and the rule */
-export function parsePasskeyId(text: string, field = 'id'): PasskeyId {
-  if (!PASSKEY_ID.test(text)) throw invalidRequest(field, 'must be the id of a passkey, in base64url');
-  return text as PasskeyId;
-}
-
-/** @throws INVALID_REQUEST */
-export function parseLabel(text: string): string {
-  const { length } = [...text];
-  if (length >= 1 && length <= MAX_LABEL_LENGTH && LABEL_GRAMMAR.test(text)) return text;
-  throw invalidRequest('label', `must be 1 to ${MAX_LABEL_LENGTH} characters without control characters`);
 }

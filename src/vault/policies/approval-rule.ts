@@ -3,22 +3,25 @@
  * docs/approvals.md.
  */
 
+import * as grammar from '../../core/grammars.ts';
 import type { Brand, PolicyName } from '../../core/names.ts';
 import { invalidRequest } from '../../engine/errors.ts';
-import { byDefault, type Grammar, integer, oneOf, record, text, type ValueOf } from '../../engine/field.ts';
+import { byDefault, type Grammar, nullable, type ValueOf } from '../../engine/field.ts';
+import { boolean, integer, list, oneOf, record, text } from '../../engine/kinds.ts';
 
 export const APPROVED_ACTIONS = ['use', 'retrieve'] as const;
 export type ApprovedAction = (typeof APPROVED_ACTIONS)[number];
 
-/** The extents from the narrowest to the widest. */
-export const APPROVAL_EXTENTS = ['request', 'endpoint', 'host'] as const;
-/** What one approval covers: this request, its method and path on the host, or everything on the host. */
-type ApprovalExtent = (typeof APPROVAL_EXTENTS)[number];
+/**
+ * What one approval covers, from the narrowest to the widest: this request, its method and path on the host, or
+ * everything on the host.
+ */
+const APPROVAL_EXTENTS = ['request', 'endpoint', 'host'] as const;
 
 /** How long an approval counts: `once`, `session`, `<n> uses` or `<n> seconds`. */
 export type ApprovalScope = Brand<string, 'ApprovalScope'>;
 export const MAX_QUORUM = 10;
-export const MAX_APPROVAL_TIMEOUT_SECONDS = 86_400;
+const MAX_APPROVAL_TIMEOUT_SECONDS = 86_400;
 const MAX_SCOPE_SECONDS = 31_536_000;
 /** An approval for a number of uses, or for a session, ends after this time at the latest. */
 const MAX_GRANT_SECONDS = 86_400;
@@ -105,6 +108,7 @@ export const APPROVAL_RULE = record(
   FIELDS,
   {
     title: 'Approval',
+    names: { request: 'ApprovalFields', reply: 'PolicyApproval' },
     check(rule) {
       if (rule.for !== 'retrieve' || (rule.each === 'request' && rule.scope === 'once')) return null;
       const field = rule.each === 'request' ? 'scope' : 'each';
@@ -123,18 +127,18 @@ export function approvalCovers(outer: ApprovalRule, inner: ApprovalRule): boolea
 }
 
 /** What the rules of several policies demand together: the strictest of each. */
-export interface ApprovalTerms {
-  readonly each: ApprovalExtent;
-  /** Null if the number of uses is not limited. */
-  readonly uses: number | null;
-  /** How long the approval counts. */
-  readonly seconds: number;
-  /** Whether it counts only for the session that asked. */
-  readonly isForSession: boolean;
-  readonly quorum: number;
-  readonly timeoutSeconds: number;
-  readonly policyNames: readonly PolicyName[];
-}
+export const TERMS = {
+  each: oneOf(APPROVAL_EXTENTS),
+  uses: nullable(
+    integer({ min: 1, max: Number.MAX_SAFE_INTEGER }, { description: 'How often; null for any number of times.' }),
+  ),
+  seconds: integer({ min: 1, max: MAX_SCOPE_SECONDS }, { description: 'For how long after the approval.' }),
+  isForSession: boolean({ wire: 'for_session', description: 'Whether only for the session that asked.' }),
+  quorum: integer({ min: 1, max: MAX_QUORUM }),
+  timeoutSeconds: integer({ min: 1, max: MAX_APPROVAL_TIMEOUT_SECONDS }),
+  policyNames: list(text(grammar.policyName), { min: 1 }, { wire: 'policy_names' }),
+};
+export type ApprovalTerms = ValueOf<typeof TERMS>;
 
 /** Null if no policy has a rule. */
 export function combineRules(

@@ -1,6 +1,6 @@
 /** Compares two policies: the fields that a replacement changes, and whether each grants more than before. */
 
-import { covers, entriesOf, isRecord } from '../../engine/field.ts';
+import { covers, entriesOf, isInRequests, isRecord } from '../../engine/field.ts';
 import { Policy, type PolicyDraft } from './policy.ts';
 
 export interface FieldChange {
@@ -16,7 +16,7 @@ export interface FieldChange {
 type Shown = string | number | readonly string[];
 
 const COMPARED = entriesOf(Policy.fields).filter(
-  ({ property, field }) => property !== Policy.key && field.presence !== 'set by the server',
+  ({ property, field }) => property !== Policy.key && isInRequests(field),
 );
 
 /** Empty when the policies are equivalent; the order of a list has no effect. */

@@ -15,25 +15,20 @@ import {
 } from '../../core/names.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../../core/path.ts';
 import { type Pattern, parsePattern } from '../../core/pattern.ts';
-import { ApiError, invalidRequest } from '../../engine/errors.ts';
+import { invalidRequest } from '../../engine/errors.ts';
 import {
   type AnyField,
   byDefault,
   covers,
   type Grammar,
   type InputOf,
-  integer,
-  list,
-  oneOf,
   optional,
-  type Problems,
+  parseField,
   type ReplyOf,
-  record,
   setByServer,
-  text,
-  time,
   type ValueOf,
 } from '../../engine/field.ts';
+import { integer, list, oneOf, record, text, time } from '../../engine/kinds.ts';
 import { type DraftOf, resource } from '../../engine/resource.ts';
 import { APPROVAL_RULE } from './approval-rule.ts';
 
@@ -210,10 +205,7 @@ export function isAction(text: string): text is Action {
 
 /** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parseTtl(value: number, field: string): TtlSeconds {
-  const problems: Problems = [];
-  const seconds = Policy.fields.maxTtlSeconds.read(value, field, problems);
-  if (seconds === undefined) throw new ApiError('INVALID_REQUEST', problems[0] ?? field);
-  return seconds;
+  return parseField(Policy.fields.maxTtlSeconds, value, field);
 }
 
 /** @throws INVALID_REQUEST */

@@ -1,0 +1,142 @@
+/** The grammars of names, ids and other texts, for fields and schemas. SOURCE: docs/decisions.md, "Names and paths". */
+import { invalidRequest } from '../engine/errors.ts';
+import type { Grammar } from '../engine/field.ts';
+import {
+  ACTOR_NAME,
+  type ActorName,
+  ADMIN_ID,
+  AGENT_NAME,
+  type AgentId,
+  type AgentName,
+  BASE64_OF_32_BYTES,
+  type Brand,
+  CREDENTIAL_TYPE,
+  type CredentialType,
+  MAX_DESCRIPTION_LENGTH,
+  OPERATOR_PREFIX,
+  type OperatorName,
+  POLICY_NAME,
+  type PolicyName,
+  PRINCIPAL_NAME,
+  type PrincipalName,
+  type PublicKey,
+  parseActorName,
+  parseAgentName,
+  parseCredentialType,
+  parseDescription,
+  parseOperatorName,
+  parsePolicyName,
+  parsePrincipalName,
+  parsePublicKeyText,
+  UUID,
+} from './names.ts';
+import { type CredentialPath, MAX_PATH_LENGTH, PATH_PART, parsePath } from './path.ts';
+
+export const agentName: Grammar<AgentName> = {
+  pattern: AGENT_NAME,
+  minLength: 1,
+  maxLength: 63,
+  description: 'Not `admin`, `service` or `anonymous`.',
+  parse: parseAgentName,
+};
+
+export const operatorName: Grammar<OperatorName> = {
+  pattern: AGENT_NAME,
+  minLength: 1,
+  maxLength: 63,
+  description: 'Without the prefix `operator:`, which the log and logins add.',
+  parse: parseOperatorName,
+  format: (name) => name.slice(OPERATOR_PREFIX.length),
+};
+
+/** An agent or operator that logs in. */
+export const principalName: Grammar<PrincipalName> = {
+  pattern: PRINCIPAL_NAME,
+  minLength: 1,
+  maxLength: 72,
+  description: 'An agent’s name, or `operator:<name>`.',
+  parse: parsePrincipalName,
+};
+
+/** An agent's name, an operator's with the prefix `operator:`, or a reserved one. */
+export const actorName: Grammar<ActorName> = {
+  pattern: ACTOR_NAME,
+  minLength: 1,
+  maxLength: 72,
+  parse: parseActorName,
+};
+
+export const policyName: Grammar<PolicyName> = {
+  pattern: POLICY_NAME,
+  minLength: 1,
+  maxLength: 128,
+  parse: parsePolicyName,
+};
+
+export const credentialType: Grammar<CredentialType> = {
+  pattern: CREDENTIAL_TYPE,
+  minLength: 1,
+  maxLength: 64,
+  parse: parseCredentialType,
+};
+
+export const path: Grammar<CredentialPath> = {
+  pattern: new RegExp(`^${PATH_PART}$`),
+  minLength: 1,
+  maxLength: MAX_PATH_LENGTH,
+  description:
+    '1 to 32 segments separated by single slashes, each 1 to 128 of `A-Z a-z 0-9 . _ - @ : + = ~`, never `.` or `..`.',
+  parse: parsePath,
+};
+
+/** PostgreSQL cannot store U+0000 in a text. */
+const WITHOUT_NUL = String.raw`^[^\u0000]*$`;
+
+export const description: Grammar<string> = {
+  pattern: new RegExp(WITHOUT_NUL),
+  minLength: 0,
+  maxLength: MAX_DESCRIPTION_LENGTH,
+  parse: parseDescription,
+};
+
+export const publicKey: Grammar<PublicKey> = {
+  pattern: BASE64_OF_32_BYTES,
+  minLength: 44,
+  maxLength: 44,
+  annotations: { contentEncoding: 'base64' },
+  description: 'Base64 of the 32 raw bytes of an Ed25519 key.',
+  parse: parsePublicKeyText,
+};
+
+/** Texts with one rule. */
+export function matching<T extends string>(
+  pattern: RegExp,
+  [minLength, maxLength]: readonly [number, number],
+  rule: string,
+): Grammar<T> {
+  return {
+    pattern,
+    minLength,
+    maxLength,
+    parse(text, field) {
+      if (text.length <= maxLength && pattern.test(text)) return text as T;
+      throw invalidRequest(field, rule);
+    },
+  };
+}
+
+export function id<T extends Brand<string, string>>(): Grammar<T> {
+  return { ...matching<T>(UUID, [36, 36], 'must be a UUID in lower case'), annotations: { format: 'uuid' } };
+}
+
+/** The id of an agent or operator, or that of the administrator. */
+export const holderId = matching<AgentId>(
+  new RegExp(`^${ADMIN_ID}$|${UUID.source}`),
+  [5, 36],
+  'must be admin, or a UUID in lower case',
+);
+
+/** A hash or a MAC. */
+export function hash<T extends string>(): Grammar<T> {
+  return matching(BASE64_OF_32_BYTES, [44, 44], 'must be the base64 of 32 bytes');
+}
