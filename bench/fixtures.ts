@@ -128,7 +128,7 @@ function agentChanges(keys: VaultKeys, index: number, now: number): StoredChange
     registeredBy: [],
   };
   const tokenHash = hashToken(benchToken(index));
-  const session = { tokenHash, agentId: id, issuedAt: now, expiresAt: now + SESSION_MS };
+  const session = { tokenHash, agentId: id, issuedAt: now, expiresAt: now + SESSION_MS, endsAt: null };
   return [toStoredPut(keys.row, putRow('agent', agent)), toStoredPut(keys.row, putRow('session', session))];
 }
 

@@ -13,11 +13,9 @@ const {
   NonNegativeInteger,
   PositiveInteger,
   NullableText,
-  NullableTimestamp,
   NullableCount,
   Text,
   Timestamp,
-  LeaseStatus,
 } = fields;
 
 export const RetrieveResponse = StrictObject({
@@ -26,18 +24,6 @@ export const RetrieveResponse = StrictObject({
   lease_id: fields.Id,
   expires_at: Timestamp,
 });
-export const StoredCredential = StrictObject({ path: fields.Path, type: fields.CredentialType, created_at: Timestamp });
-const listed = {
-  path: fields.Path,
-  type: fields.CredentialType,
-  description: fields.Description,
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  access_count: NonNegativeInteger,
-};
-export const ListedCredential = StrictObject(listed);
-export const CredentialVersion = StrictObject({ version: PositiveInteger, created_at: Timestamp });
-export const CredentialMetadata = StrictObject({ ...listed, versions: Type.Array(CredentialVersion) });
 export const ServiceVariable = StrictObject({
   name: Text,
   holds: StringEnum(['base-url', 'key', 'fixed']),
@@ -102,67 +88,6 @@ export const Challenge = StrictObject({
   challenge_id: fields.Id,
   nonce: Type.String({ contentEncoding: 'base64', description: 'Base64 of 32 bytes; sign the decoded bytes.' }),
   expires_at: Timestamp,
-});
-const session = {
-  agent_name: fields.PrincipalName,
-  expires_at: Timestamp,
-  expires_in: fields.SecondsLeft,
-  roles: Type.Optional(Type.Array(fields.Role, { description: 'Of an operator.' })),
-  ends_at: Type.Optional(
-    Type.String({ ...Timestamp, description: 'Of an operator: renewals extend the session up to this time.' }),
-  ),
-};
-export const Session = StrictObject({
-  session_id: Type.String({ description: 'The bearer token of the session.' }),
-  ...session,
-});
-export const CurrentSession = StrictObject({
-  session_id: Type.Optional(
-    Type.String({ description: 'The bearer token of the session; left out for a browser’s, which has it in parts.' }),
-  ),
-  ...session,
-});
-export const Lease = StrictObject({
-  lease_id: fields.Id,
-  agent_name: fields.ActorName,
-  path: fields.Path,
-  version: PositiveInteger,
-  policy_name: Text,
-  issued_at: Timestamp,
-  expires_at: Timestamp,
-  revoked_at: NullableTimestamp,
-  status: LeaseStatus,
-});
-export const AgentExposure = StrictObject({
-  agent_name: fields.ActorName,
-  first_at: Timestamp,
-  last_at: Timestamp,
-  times: PositiveInteger,
-  live: Type.Boolean({ description: 'Whether it still has an active lease for it.' }),
-});
-export const VersionExposure = StrictObject({
-  version: PositiveInteger,
-  deleted: Type.Boolean({ description: 'Whether it was of a credential that was deleted.' }),
-  seen_by: Type.Array(AgentExposure),
-  used_by: Type.Array(AgentExposure, { description: 'Those that used it, whether or not they have seen it.' }),
-});
-export const CredentialExposure = StrictObject({ path: fields.Path, versions: Type.Array(VersionExposure) });
-export const ExposedVersion = StrictObject({
-  path: fields.Path,
-  version: PositiveInteger,
-  current: Type.Boolean({ description: 'Whether it is the newest version of an existing credential.' }),
-});
-export const Held = StrictObject({
-  leases: NonNegativeInteger,
-  sessions: NonNegativeInteger,
-  streams: Type.Integer({ ...NonNegativeInteger, description: 'Running uses on this node.' }),
-});
-export const Panicked = StrictObject({
-  leases: NonNegativeInteger,
-  sessions: NonNegativeInteger,
-  streams: Type.Integer({ ...NonNegativeInteger, description: 'Running uses that were cut.' }),
-  rotate: Type.Array(ExposedVersion, { description: 'Versions that were seen.' }),
-  used_only: Type.Array(ExposedVersion, { description: 'Versions that were used and never seen.' }),
 });
 export const RevokeResponse = StrictObject({ revoked: NonNegativeInteger });
 export const ServiceStatus = StringEnum(['starting', 'ok', 'locked', 'rolled_back', 'stopping', 'failing']);

@@ -3,8 +3,9 @@
 import type { Agent } from '../vault/agents/agent.ts';
 import type { Approval, ApprovalRequest } from '../vault/approvals/approval.ts';
 import type { AssociatedData, Credential, CredentialVersion, Sealed } from '../vault/credentials/credential.ts';
+import type { Exposure } from '../vault/exposure/exposure-record.ts';
 import type { KeySlot, KeysetEdit, SlotId } from '../vault/keys/keyset.ts';
-import type { BulkRevocation, Exposure, Lease } from '../vault/leases/lease.ts';
+import type { BulkRevocation, Lease } from '../vault/leases/lease.ts';
 import type { Operator } from '../vault/operators/operator.ts';
 import type { Policy } from '../vault/policies/policy.ts';
 import type { Session } from '../vault/sessions/session.ts';

@@ -158,6 +158,20 @@ interface ListLimits {
   readonly isSorted?: boolean;
 }
 
+/** 0 or more. */
+export function count<const W extends string | undefined = undefined>(
+  options: Options<number, W> = {},
+): Field<number, number, number, 'required', W> {
+  return integer<number, W>({ min: 0, max: Number.MAX_SAFE_INTEGER }, options);
+}
+
+/** 1 or more. */
+export function positive<const W extends string | undefined = undefined>(
+  options: Options<number, W> = {},
+): Field<number, number, number, 'required', W> {
+  return integer<number, W>({ min: 1, max: Number.MAX_SAFE_INTEGER }, options);
+}
+
 /** Several equal texts are one item in memory. */
 export function list<T extends FieldMark, const W extends string | undefined = undefined>(
   of: T,

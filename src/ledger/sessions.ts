@@ -25,7 +25,7 @@ export class SessionCache {
 
   /** WHY not an operator's: another node may have renewed it. */
   put(session: Session): void {
-    if (session.endsAt != null) return;
+    if (session.endsAt !== null) return;
     this.#sessions.set(session.tokenHash, session);
   }
 

@@ -52,8 +52,6 @@ export const credentialType = parsed((text) => parseCredentialType(text));
 const logText = anyText(65_536);
 const WORD = 'must be a word of a-z and _';
 const EVENT = /^[a-z_]+\.[a-z_]+$/;
-const NAME_OF_LEASE_POLICY = /^(?:builtin:[a-z]+|[A-Za-z0-9][A-Za-z0-9._-]{0,127})$/;
-export const leasePolicy = matching(NAME_OF_LEASE_POLICY, 128, 'must be the name of a policy');
 export const leaseKind = oneOf(['retrieve', 'use']);
 export const empty = equalTo('');
 

@@ -6,7 +6,8 @@
 
 import type { ActorName } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { ENDED_LEASE_RETENTION_MS, type Exposure } from '../vault/leases/lease.ts';
+import type { Exposure } from '../vault/exposure/exposure-record.ts';
+import { ENDED_LEASE_RETENTION_MS } from '../vault/leases/lease.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { ListStep } from './queries.ts';
 import { EXPOSURES } from './schema.ts';

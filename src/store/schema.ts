@@ -10,12 +10,13 @@ import type { ChallengeId, CredentialId } from '../core/names.ts';
 import { Agent } from '../vault/agents/agent.ts';
 import { APPROVAL_ROWS, type ApprovalRequest } from '../vault/approvals/approval.ts';
 import { type AuditEntry, ENTRY_COLUMNS, ENTRY_FIELDS } from '../vault/audit/audit-entry.ts';
-import { type Credential, type CredentialVersion, MAX_VALUE_BYTES } from '../vault/credentials/credential.ts';
+import { CREDENTIAL_ROWS, type CredentialVersion, MAX_VALUE_BYTES } from '../vault/credentials/credential.ts';
+import { EXPOSURE_ROWS } from '../vault/exposure/exposure-record.ts';
 import type { SealedKeyset, WrappedKeySlot } from '../vault/keys/keyset.ts';
-import type { Exposure, Lease } from '../vault/leases/lease.ts';
+import { LEASE_ROWS } from '../vault/leases/lease.ts';
 import { Operator } from '../vault/operators/operator.ts';
 import { Policy } from '../vault/policies/policy.ts';
-import type { Session } from '../vault/sessions/session.ts';
+import { SESSION_ROWS } from '../vault/sessions/session.ts';
 import { MAX_TARGETS, type TargetBinding } from '../vault/use/target.ts';
 import * as is from './column-rules.ts';
 import type { Authenticated, StoredTreeNode } from './store.ts';
@@ -25,22 +26,13 @@ import * as rule from './value-rules.ts';
 /** Rows whose ids a restore holds in memory. */
 const MAX_CREDENTIALS = 10_000_000;
 const MAX_SLOTS = 1000;
-/** More are added to a number of exposures, which must stay a safe integer. */
-const MAX_TIMES = 2 ** 50;
 
 export const AGENTS = Table.of(Agent);
 
 const OPERATORS = Table.of(Operator);
 const POLICIES = Table.of(Policy);
 
-export const SESSIONS = new Table<Authenticated<Session>>('sessions', ['token_hash'], {
-  tokenHash: text(is.bytes32),
-  agentId: text(is.uuid),
-  issuedAt: number(is.time),
-  expiresAt: number(is.time),
-  endsAt: nullable(number(is.time)),
-  mac: text(is.mac),
-});
+export const SESSIONS = Table.of(SESSION_ROWS, {});
 
 export const SPENT_CHALLENGES = new Table<{ readonly id: ChallengeId; readonly expiresAt: number }>(
   'spent_challenges',
@@ -60,21 +52,7 @@ export const IDEMPOTENCY_RECORDS = new Table<Authenticated<IdempotencyRecord>>('
   mac: text(is.mac),
 });
 
-export const CREDENTIALS = new Table<Authenticated<Credential>>(
-  'credentials',
-  ['path'],
-  {
-    id: text(is.uuid),
-    path: text(is.path),
-    type: text(is.credentialType),
-    description: text(is.description),
-    createdAt: number(is.time),
-    updatedAt: number(is.time),
-    version: number(is.positive),
-    mac: text(is.mac),
-  },
-  { maxRows: MAX_CREDENTIALS },
-);
+export const CREDENTIALS = Table.of(CREDENTIAL_ROWS, { maxRows: MAX_CREDENTIALS });
 
 export type VersionRow = Omit<CredentialVersion, 'content'> & {
   readonly credentialId: CredentialId;
@@ -99,21 +77,7 @@ export const ACCESS_COUNTS = new Table<{ readonly credentialId: CredentialId; re
   },
 );
 
-export const LEASES = new Table<Lease>('leases', ['seq'], {
-  seq: number(is.positive),
-  id: text(is.uuid),
-  kind: text(is.leaseKind),
-  agentId: text(is.holderId),
-  credentialId: text(is.uuid),
-  agentName: text(is.actorName),
-  path: text(is.path),
-  version: number(is.positive),
-  policyName: text(is.leasePolicy),
-  issuedAt: number(is.time),
-  expiresAt: number(is.time),
-  revokedAt: nullable(number(is.time)),
-  tokenHash: nullable(text(is.bytes32)),
-});
+export const LEASES = Table.ofUnsigned(LEASE_ROWS);
 
 export const CREDENTIAL_TARGETS = new Table<Authenticated<TargetBinding>>('credential_targets', ['path'], {
   credentialId: text(is.uuid),
@@ -141,16 +105,7 @@ export const BULK_REVOCATIONS = new Table<{
 });
 
 /** Who has seen or used a version: uses with a token, and what the leases up to `exposure_progress` say. */
-export const EXPOSURES = new Table<Exposure>('exposures', ['path', 'credential_id', 'version', 'kind', 'agent_name'], {
-  path: text(is.path),
-  credentialId: text(is.uuid),
-  version: number(is.positive),
-  kind: text(rule.oneOf(['retrieve', 'use', 'token'])),
-  agentName: text(is.actorName),
-  firstAt: number(is.time),
-  lastAt: number(is.time),
-  times: number(rule.integer(1, MAX_TIMES)),
-});
+export const EXPOSURES = Table.ofUnsigned(EXPOSURE_ROWS);
 
 /** One row, with the id 1; none before the first lease is folded into the exposures. */
 const EXPOSURE_PROGRESS = new Table<{ readonly id: number; readonly throughSeq: number }>(

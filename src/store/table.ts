@@ -64,6 +64,10 @@ interface DeclaredRows<F extends Fields> {
   readonly fields: F;
 }
 
+interface DeclaredTable<F extends Fields> extends Omit<DeclaredRows<F>, 'key' | 'id'> {
+  readonly key: readonly (keyof F & string)[];
+}
+
 export class Table<T> {
   readonly name: string;
   /** Names of the columns of the sort key; text is compared byte by byte. */
@@ -97,10 +101,14 @@ export class Table<T> {
     { table, key, id = key, fields }: DeclaredRows<F>,
     limits: Limits = { maxRows: MAX_HELD_ROWS },
   ): Table<Authenticated<ValueOf<F>>> {
-    const columns = entriesOf(fields).map(({ property, field }) => [property, columnOf(field)] as const);
-    const all = Object.fromEntries([...columns, ['mac', text(mac)]]) as Record<string, ColumnSpec>;
+    const all = { ...columnsOf(fields), mac: text(mac) };
     const unique = id === key ? {} : { unique: toColumn(key) };
     return new Table<Authenticated<ValueOf<F>>>(table, [toColumn(id)], all as never, { ...limits, ...unique });
+  }
+
+  /** The table of declared rows without a MAC. */
+  static ofUnsigned<F extends Fields>({ table, key, fields }: DeclaredTable<F>): Table<ValueOf<F>> {
+    return new Table<ValueOf<F>>(table, key.map(toColumn), columnsOf(fields) as never);
   }
 
   /** The column names, each with the prefix. */
@@ -156,6 +164,10 @@ export class Table<T> {
       isJson(type) ? JSON.stringify(properties[property] ?? null) : (properties[property] ?? null),
     );
   }
+}
+
+function columnsOf(fields: Fields): Readonly<Record<string, ColumnSpec>> {
+  return Object.fromEntries(entriesOf(fields).map(({ property, field }) => [property, columnOf(field)]));
 }
 
 function columnOf(field: AnyField): ColumnSpec {

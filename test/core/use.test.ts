@@ -57,7 +57,13 @@ class Batch {
     const agent = { ...agentOf('ci', 'k'), id: 'a' as AgentId };
     const draft = Policy.parse({ name: 'p', principal: 'agent:ci', resources, actions });
     const loaded = new LoadedRows();
-    loaded.sessions.set(SESSION, { tokenHash: SESSION, agentId: agent.id, issuedAt: 0, expiresAt: NOW + 1000_000 });
+    loaded.sessions.set(SESSION, {
+      tokenHash: SESSION,
+      agentId: agent.id,
+      issuedAt: 0,
+      expiresAt: NOW + 1000_000,
+      endsAt: null,
+    });
     loaded.credentials.set(PATH, CREDENTIAL);
     loaded.putVersion(CREDENTIAL.id, {
       version: 1,

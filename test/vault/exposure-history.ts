@@ -12,7 +12,8 @@ import { deregisterAgent, registerAgent } from '../../src/vault/agents/agent-ope
 import { serviceEvent } from '../../src/vault/audit/lifecycle.ts';
 import { remove } from '../../src/vault/credentials/credential-operations.ts';
 import { retrieveCredential } from '../../src/vault/credentials/credentials.ts';
-import { type PanicResult, panic } from '../../src/vault/exposure/panic.ts';
+import type { PanicResult } from '../../src/vault/exposure/exposure-record.ts';
+import { panic } from '../../src/vault/exposure/panic.ts';
 import { renewLease, revokeLease, revokeLeases } from '../../src/vault/leases/lease-operations.ts';
 import type { TtlSeconds } from '../../src/vault/policies/policy.ts';
 import { endUse } from '../../src/vault/use/running-uses.ts';
@@ -233,7 +234,7 @@ export class History {
     const tokenHash = newId() as TokenHash;
     // A login in the millisecond of a panic would end with it.
     const issuedAt = this.#now() + 1;
-    const session = { tokenHash, agentId, issuedAt, expiresAt: issuedAt + SESSION_MS };
+    const session = { tokenHash, agentId, issuedAt, expiresAt: issuedAt + SESSION_MS, endsAt: null };
     const login = serviceEvent('service.start', null);
     await this.#submit({
       ...login,

@@ -2,7 +2,7 @@
 import type { AgentName, LeaseId } from '../../src/core/names.ts';
 import type { Context } from '../../src/core/operation.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
-import type { VersionExposure } from '../../src/vault/exposure/exposure.ts';
+import type { VersionExposure } from '../../src/vault/exposure/exposure-record.ts';
 
 export type Step =
   | { readonly kind: 'store' | 'delete' | 'targets'; readonly path: number }

@@ -3,12 +3,18 @@
 import { Type } from 'typebox';
 import { Path, StringEnum } from '../../api/fields.ts';
 import { ListCredentialsQuery, RetrieveQuery, StoreRequest } from '../../api/requests.ts';
-import { CredentialMetadata, ListedCredential, RetrieveResponse, StoredCredential } from '../../api/responses.ts';
+import { replySchema } from '../../api/resource-schemas.ts';
+import { RetrieveResponse } from '../../api/responses.ts';
 import { parseCredentialType, parseDescription } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { toTimestamp } from '../../engine/timestamp.ts';
-import { parseValue } from '../../vault/credentials/credential.ts';
+import {
+  CredentialMetadata,
+  ListedCredential,
+  parseValue,
+  StoredCredential,
+} from '../../vault/credentials/credential.ts';
 import { remove } from '../../vault/credentials/credential-operations.ts';
 import {
   listCredentials,
@@ -19,7 +25,6 @@ import {
 import { parseTtl } from '../../vault/policies/policy.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
-import { toCredentialResponse, toMetadataResponse } from '../serialize.ts';
 
 export const credentialRoutes: readonly Route[] = [
   route({
@@ -29,13 +34,13 @@ export const credentialRoutes: readonly Route[] = [
     summary: 'List credentials, without values. An agent sees the paths that its policies let it list.',
     permission: 'credential.list',
     query: ListCredentialsQuery,
-    data: Type.Array(ListedCredential),
+    data: Type.Array(replySchema(ListedCredential)),
     meta: 'paged',
     async handle({ vault, context, query, listSignal }) {
       const type = query.type === undefined ? null : parseCredentialType(query.type);
       const page = toOptionalPage(query);
       const listing = await listCredentials(vault, context, { type }, page, listSignal());
-      return streamList(listing, toCredentialResponse);
+      return streamList(listing, ListedCredential.toReply);
     },
   }),
   route({
@@ -46,13 +51,14 @@ export const credentialRoutes: readonly Route[] = [
     permission: 'credential.retrieve',
     params: { path: Path },
     query: RetrieveQuery,
-    data: Type.Union([RetrieveResponse, CredentialMetadata]),
+    data: Type.Union([RetrieveResponse, replySchema(CredentialMetadata)]),
     async handle({ vault, context, params, query, disconnectSignal }) {
       const path = parsePath(params['path'] ?? '');
       if (query.view !== undefined) {
         if (query.version !== undefined) throw invalidRequest('version', 'must not be given with view=metadata');
         if (query.ttl !== undefined) throw invalidRequest('ttl', 'must not be given with view=metadata');
-        return { data: toMetadataResponse(await readCredentialMetadata(vault, context, path)) };
+        const { credential, versions } = await readCredentialMetadata(vault, context, path);
+        return { data: CredentialMetadata.toReply({ ...credential, versions }) };
       }
       const version = query.version ?? null;
       const ttlSeconds = query.ttl === undefined ? null : parseTtl(query.ttl, 'ttl');
@@ -70,7 +76,7 @@ export const credentialRoutes: readonly Route[] = [
     status: 201,
     body: StoreRequest,
     headers: { 'If-None-Match': StringEnum(['*'], { description: 'Rejects a path that exists with 409.' }) },
-    data: StoredCredential,
+    data: replySchema(StoredCredential),
     acceptsIdempotencyKey: true,
     async handle({ vault, context, body, ifNoneMatch }) {
       if (ifNoneMatch !== undefined && ifNoneMatch.trim() !== '*') throw invalidRequest('If-None-Match', 'must be *');
@@ -81,9 +87,8 @@ export const credentialRoutes: readonly Route[] = [
         description: body.description === undefined ? undefined : parseDescription(body.description),
         onlyIfNew: ifNoneMatch !== undefined,
       });
-      const { path, type, createdAt, version } = credential;
-      const headers = { 'leasehold-version': String(version) };
-      return { data: { path, type, created_at: toTimestamp(createdAt) }, headers };
+      const headers = { 'leasehold-version': String(credential.version) };
+      return { data: StoredCredential.toReply(credential), headers };
     },
   }),
   route({

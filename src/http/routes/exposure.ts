@@ -3,15 +3,22 @@
 import { Type } from 'typebox';
 import { Path } from '../../api/fields.ts';
 import { ExposureQuery, PanicRequest } from '../../api/requests.ts';
-import { CredentialExposure, Held, Panicked } from '../../api/responses.ts';
+import { replySchema } from '../../api/resource-schemas.ts';
 import { parseActorName, parseAgentName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { exposureBy, exposureOf } from '../../vault/exposure/exposure.ts';
+import {
+  CredentialExposure,
+  Held,
+  Panicked,
+  toExposureReplies,
+  toExposureReply,
+  toPanicReply,
+} from '../../vault/exposure/exposure-record.ts';
 import { panic, readHeld } from '../../vault/exposure/panic.ts';
 import { sliceListing } from '../../vault/paging.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
-import { toExposureResponse, toExposureResponses, toHeldResponse, toPanicResponse } from '../serialize.ts';
 
 export const exposureRoutes: readonly Route[] = [
   route({
@@ -21,11 +28,11 @@ export const exposureRoutes: readonly Route[] = [
     summary: 'List what an agent has seen and used, by credential and version.',
     permission: 'exposure.read',
     query: ExposureQuery,
-    data: Type.Array(CredentialExposure),
+    data: Type.Array(replySchema(CredentialExposure)),
     meta: 'paged',
     async handle({ vault, context, query, listSignal }) {
       const versions = await exposureBy(vault, context, parseActorName(query.agent, 'agent'), listSignal());
-      return streamList(sliceListing(toExposureResponses(versions), toOptionalPage(query)), (row) => row);
+      return streamList(sliceListing(toExposureReplies(versions), toOptionalPage(query)), (row) => row);
     },
   }),
   route({
@@ -35,10 +42,10 @@ export const exposureRoutes: readonly Route[] = [
     summary: 'Read who has seen and used each version of a credential, including deleted ones.',
     params: { path: Path },
     permission: 'exposure.read',
-    data: CredentialExposure,
+    data: replySchema(CredentialExposure),
     async handle({ vault, context, params, listSignal }) {
       const path = parsePath(params['path'] ?? '');
-      return { data: toExposureResponse(path, await exposureOf(vault, context, path, listSignal())) };
+      return { data: toExposureReply(path, await exposureOf(vault, context, path, listSignal())) };
     },
   }),
   route({
@@ -48,10 +55,10 @@ export const exposureRoutes: readonly Route[] = [
     summary: 'Count the leases, sessions and brokered requests that a panic would end now.',
     permission: 'exposure.read',
     query: PanicRequest,
-    data: Held,
+    data: replySchema(Held),
     async handle({ vault, context, query, listSignal }) {
       const agentName = query.agent === undefined ? null : parseAgentName(query.agent, 'agent');
-      return { data: toHeldResponse(await readHeld(vault, context, agentName, listSignal())) };
+      return { data: Held.toReply(await readHeld(vault, context, agentName, listSignal())) };
     },
   }),
   route({
@@ -61,10 +68,10 @@ export const exposureRoutes: readonly Route[] = [
     summary: 'End every lease, session and brokered request of an agent, or all, and list the versions to rotate.',
     permission: 'service.panic',
     body: PanicRequest,
-    data: Panicked,
+    data: replySchema(Panicked),
     async handle({ vault, context, body, listSignal }) {
       const agentName = body.agent === undefined ? null : parseAgentName(body.agent, 'agent');
-      return { data: toPanicResponse(await panic(vault, context, agentName, listSignal())) };
+      return { data: toPanicReply(await panic(vault, context, agentName, listSignal())) };
     },
   }),
 ];

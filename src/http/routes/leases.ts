@@ -3,19 +3,21 @@
 import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
 import { LeasesQuery, Nothing, RevokeRequest, UseLeaseRequest } from '../../api/requests.ts';
-import { Lease, RevokeResponse, UseLease } from '../../api/responses.ts';
+import { replySchema } from '../../api/resource-schemas.ts';
+import { RevokeResponse, UseLease } from '../../api/responses.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
-import { readLease, renewLease, revokeLease } from '../../vault/leases/lease-operations.ts';
+import { ListedLease, toLeaseReply } from '../../vault/leases/lease.ts';
+import { type LeaseAt, readLease, renewLease, revokeLease } from '../../vault/leases/lease-operations.ts';
 import { listLeases, revokeLeases } from '../../vault/leases/leases.ts';
 import { parseTtl } from '../../vault/policies/policy.ts';
 import { baseUrlOf } from '../../vault/use/base-url.ts';
 import { parsePurpose } from '../../vault/use/upstream-url.ts';
 import { newUseLease } from '../../vault/use/use-leases.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
-import { type Route, route } from '../route.ts';
-import { toLeaseResponse, toListedLeaseResponse, toUseLeaseResponse } from '../serialize.ts';
+import { type Reply, type Route, route } from '../route.ts';
+import { toUseLeaseResponse } from '../serialize.ts';
 
 function parseHolder({ agent, path }: { agent?: string | undefined; path?: string | undefined }) {
   return {
@@ -23,6 +25,8 @@ function parseHolder({ agent, path }: { agent?: string | undefined; path?: strin
     path: path === undefined ? null : parsePath(path),
   };
 }
+
+const toReply = ({ lease, now }: LeaseAt): Reply => ({ data: toLeaseReply(now)(lease) });
 
 export const leaseRoutes: readonly Route[] = [
   route({
@@ -32,12 +36,12 @@ export const leaseRoutes: readonly Route[] = [
     summary: 'List leases, newest first, including those that ended within 7 days. An agent sees its own.',
     permission: 'lease.list',
     query: LeasesQuery,
-    data: Type.Array(Lease),
+    data: Type.Array(replySchema(ListedLease)),
     meta: 'paged',
     async handle({ vault, context, query, listSignal }) {
       const filter = { ...parseHolder(query), status: query.status ?? null };
       const listing = await listLeases(vault, context, filter, toOptionalPage(query), listSignal());
-      return streamList(listing, toListedLeaseResponse(listing.now));
+      return streamList(listing, toLeaseReply(listing.now));
     },
   }),
   route({
@@ -81,10 +85,10 @@ export const leaseRoutes: readonly Route[] = [
     summary: 'Read a lease.',
     permission: 'lease.read',
     params: { lease_id: Id },
-    data: Lease,
+    data: replySchema(ListedLease),
     async handle({ vault, context, params }) {
       const id = parseLeaseId(params['lease_id'] ?? '');
-      return { data: toLeaseResponse(await vault.ledger.read(readLease(context, id))) };
+      return toReply(await vault.ledger.read(readLease(context, id)));
     },
   }),
   route({
@@ -95,11 +99,11 @@ export const leaseRoutes: readonly Route[] = [
     permission: 'lease.renew',
     params: { lease_id: Id },
     body: Nothing,
-    data: Lease,
+    data: replySchema(ListedLease),
     acceptsIdempotencyKey: true,
     async handle({ vault, context, params }) {
       const id = parseLeaseId(params['lease_id'] ?? '');
-      return { data: toLeaseResponse(await vault.ledger.submit(renewLease(context, id))) };
+      return toReply(await vault.ledger.submit(renewLease(context, id)));
     },
   }),
   route({

@@ -3,14 +3,23 @@
  * and sessions".
  */
 import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
-import { Challenge, CurrentSession, Session } from '../../api/responses.ts';
+import { replySchema } from '../../api/resource-schemas.ts';
+import { Challenge } from '../../api/responses.ts';
 import { parseChallengeId, parsePrincipalName } from '../../core/names.ts';
 import { toTimestamp } from '../../engine/timestamp.ts';
 import { withBudget } from '../../vault/agents/agent-budgets.ts';
 import { issueChallenge, login, parseSignature } from '../../vault/sessions/login.ts';
+import { CurrentSession, OpenedSession } from '../../vault/sessions/session.ts';
 import { endSession, readBrowserSession, readSession, renewSession } from '../../vault/sessions/session-operations.ts';
-import { publicRoute, type Route, route } from '../route.ts';
-import { toCurrentSessionResponse, toSessionResponse } from '../serialize.ts';
+import { type Call, publicRoute, type Reply, type Route, route } from '../route.ts';
+
+/** Omits the token of a browser's session, of which no page receives the whole. */
+function toReply(
+  { token, browser }: Pick<Call<unknown, unknown>, 'token' | 'browser'>,
+  session: CurrentSession,
+): Reply {
+  return { data: CurrentSession.toReply({ ...session, token: browser.isSession ? null : token }) };
+}
 
 export const sessionRoutes: readonly Route[] = [
   publicRoute({
@@ -38,14 +47,14 @@ export const sessionRoutes: readonly Route[] = [
     aliases: ['/api/v1/auth/verify'],
     summary: 'Verify the signature of a challenge, and open a session.',
     body: VerifyRequest,
-    data: Session,
+    data: replySchema(OpenedSession),
     async handle({ vault, context, body }) {
       const { token, ...session } = await login(vault, context, {
         challengeId: parseChallengeId(body.challenge_id),
         agentName: parsePrincipalName(body.agent_name, 'agent_name'),
         signature: parseSignature(body.signature),
       });
-      return { data: toSessionResponse(token.reveal(), session) };
+      return { data: OpenedSession.toReply({ ...session, token: token.reveal() }) };
     },
   }),
   route({
@@ -55,9 +64,9 @@ export const sessionRoutes: readonly Route[] = [
     aliases: ['/api/v1/auth/session'],
     summary: "The caller's own session.",
     permission: 'session.read',
-    data: CurrentSession,
+    data: replySchema(CurrentSession),
     async handle(call) {
-      return { data: toCurrentSessionResponse(call, await call.vault.ledger.read(readSession(call.context))) };
+      return toReply(call, await call.vault.ledger.read(readSession(call.context)));
     },
   }),
   route({
@@ -67,14 +76,14 @@ export const sessionRoutes: readonly Route[] = [
     aliases: ['/api/v1/auth/session/renew'],
     summary: "Extend the caller's own session by half an hour, up to its end. For operators.",
     permission: 'session.renew',
-    data: CurrentSession,
+    data: replySchema(CurrentSession),
     async handle(call) {
       const { vault, context } = call;
       const { ledger, budgets, clock } = vault;
       const renew = () => ledger.submit(renewSession(context));
       // Each renewal is an entry.
       const session = await withBudget(budgets.sessions, context, 1, clock.now(), renew);
-      return { data: toCurrentSessionResponse(call, session) };
+      return toReply(call, session);
     },
   }),
   route({

@@ -28,7 +28,8 @@ import {
   signInWithPasskey,
 } from '../../vault/operators/passkeys.ts';
 import type { OidcClient } from '../../vault/ports.ts';
-import { type CurrentSession, readBrowserSession } from '../../vault/sessions/session-operations.ts';
+import type { CurrentSession } from '../../vault/sessions/session.ts';
+import { readBrowserSession } from '../../vault/sessions/session-operations.ts';
 import { issueHandoff, redeemHandoff, requestIdentity, signInWithIdentity } from '../../vault/sessions/sign-in.ts';
 import { parseSignInCode } from '../../vault/sessions/sign-in-operations.ts';
 import type { Vault } from '../../vault/vault.ts';

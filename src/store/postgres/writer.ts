@@ -105,7 +105,7 @@ export class PostgresBatchWriter implements ChangeTarget {
       const table: Table<object> = RESOURCE_TABLES[resource];
       this.write(removeSameNamed(change, epoch));
       this.write(insertItems(table, [row], epoch));
-    } else if (change.resource === 'session' && change.row.endsAt == null) {
+    } else if (change.resource === 'session' && change.row.endsAt === null) {
       // WHY not `replace`: the rows of new sessions are written together.
       this.insert(SESSIONS, change.row);
     } else writeChange(change, this);

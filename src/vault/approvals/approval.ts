@@ -14,7 +14,7 @@ import {
 import type { CredentialPath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { internal, nullable, parseField, type ReplyOf, type ValueOf } from '../../engine/field.ts';
-import { anyText, integer, list, oneOf, record, text, time } from '../../engine/kinds.ts';
+import { anyText, count, list, oneOf, record, text, time } from '../../engine/kinds.ts';
 import { shape } from '../../engine/resource.ts';
 import type { Agent } from '../agents/agent.ts';
 import { canSignIn, hasRole, type Operator } from '../operators/operator.ts';
@@ -75,7 +75,7 @@ const FIELDS = {
   endedAt: nullable(time({ wire: 'answered_at' })),
   reason: nullable(anyText()),
   /** The remaining uses of an approved request; null if the number is not limited. */
-  usesLeft: nullable(integer({ min: 0, max: Number.MAX_SAFE_INTEGER }, { wire: 'uses_left' })),
+  usesLeft: nullable(count({ wire: 'uses_left' })),
   grantEndsAt: nullable(time({ wire: 'grant_ends_at' })),
   /** The time after which the row has no effect. */
   expiresAt: time(),

@@ -3,27 +3,43 @@
  * "Credentials".
  */
 
+import * as grammar from '../../core/grammars.ts';
 import type { CredentialId, CredentialType } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
+import type { ValueOf } from '../../engine/field.ts';
+import { count, list, positive, record, text, time } from '../../engine/kinds.ts';
+import { shape } from '../../engine/resource.ts';
 
-export interface Credential {
+/** The only list of the columns of a credential. */
+const FIELDS = {
   /**
    * Immutable: a credential created again at the same path gets a new id, under which old ciphertexts do not decrypt.
    */
-  readonly id: CredentialId;
-  readonly path: CredentialPath;
-  readonly type: CredentialType;
-  readonly description: string;
-  readonly createdAt: number;
-  readonly updatedAt: number;
+  id: text(grammar.id<CredentialId>()),
+  path: text(grammar.path),
+  type: text(grammar.credentialType),
+  description: text(grammar.description),
+  createdAt: time({ wire: 'created_at' }),
+  updatedAt: time({ wire: 'updated_at' }),
   /** The newest version: 1, 2, 3 … */
-  readonly version: number;
-}
+  version: positive(),
+};
+export const CREDENTIAL_ROWS = { table: 'credentials', key: 'path', fields: FIELDS } as const;
+export type Credential = ValueOf<typeof FIELDS>;
 
+const { path, type, description, createdAt, updatedAt, version } = FIELDS;
+const listed = { path, type, description, createdAt, updatedAt, accessCount: count({ wire: 'access_count' }) };
+
+export const StoredCredential = shape('StoredCredential', { path, type, createdAt });
+export const ListedCredential = shape('ListedCredential', listed);
 export interface CountedCredential extends Credential {
   readonly accessCount: number;
 }
+export const CredentialMetadata = shape('CredentialMetadata', {
+  ...listed,
+  versions: list(record({ version, createdAt }, { title: 'CredentialVersion' }), { min: 0 }),
+});
 
 /** A value as it is stored; `crypto/sealing.ts` defines the bytes. */
 export type Sealed = Uint8Array;

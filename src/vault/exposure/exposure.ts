@@ -19,26 +19,7 @@ import type { ResultOf } from '../../store/statement.ts';
 import { STEP_ROWS, yieldToEventLoop } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 import { readExposure } from './exposure-operations.ts';
-
-export interface AgentExposure {
-  readonly agentName: ActorName;
-  readonly firstAt: number;
-  readonly lastAt: number;
-  readonly times: number;
-  /** Whether it still has an active lease with which it got the version, or may use it. */
-  readonly isLive: boolean;
-}
-
-export interface VersionExposure {
-  readonly path: CredentialPath;
-  readonly credentialId: CredentialId;
-  readonly version: number;
-  /** The newest version of the credential; null if it was deleted, and another one may have its path. */
-  readonly newestVersion: number | null;
-  /** The agents, sorted by name. */
-  readonly seenBy: readonly AgentExposure[];
-  readonly usedBy: readonly AgentExposure[];
-}
+import type { AgentExposure, VersionExposure } from './exposure-record.ts';
 
 /** The time between two tries, if leases became part of the stored exposures during the first. */
 const RETRY_MS = 100;

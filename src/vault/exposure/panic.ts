@@ -13,23 +13,9 @@ import type { ResultOf } from '../../store/statement.ts';
 import { listSessions, type SessionCursor } from '../../store/vault-metadata.ts';
 import { countFrom, STEP_ROWS, yieldToEventLoop } from '../paging.ts';
 import type { Vault } from '../vault.ts';
-import { readExposures, type VersionExposure } from './exposure.ts';
+import { readExposures } from './exposure.ts';
 import { panic as end, readHeld as readHeldNow } from './exposure-operations.ts';
-
-export interface HeldCounts {
-  readonly leases: number;
-  readonly sessions: number;
-  /** Running uses on this node; other nodes cut theirs within a second. */
-  readonly streams: number;
-}
-
-/** The counts are of what was active. */
-export interface PanicResult extends HeldCounts {
-  /** The versions that the agent, or any caller, has seen. */
-  readonly rotate: readonly VersionExposure[];
-  /** Those that were used and never seen. */
-  readonly usedOnly: readonly VersionExposure[];
-}
+import type { HeldCounts, PanicResult } from './exposure-record.ts';
 
 /** What a panic would end now, counted in the steps in which it counts what it ended. */
 export async function readHeld(

@@ -3,34 +3,63 @@
  * read.
  * SOURCE: docs/api.md, "Leases"; docs/decisions.md, "Leases".
  */
-import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from '../../core/names.ts';
-import type { CredentialPath } from '../../core/path.ts';
+import * as grammar from '../../core/grammars.ts';
+import type { AgentId, CredentialId, LeaseId, TokenHash } from '../../core/names.ts';
+import { nullable, type ReplyOf, type ValueOf } from '../../engine/field.ts';
+import { oneOf, positive, text, time } from '../../engine/kinds.ts';
+import { shape } from '../../engine/resource.ts';
 
 /** A `retrieve` lease came with the value; a `use` lease works only through the vault. */
-type LeaseKind = 'retrieve' | 'use';
+const LEASE_KINDS = ['retrieve', 'use'] as const;
+export type LeaseKind = (typeof LEASE_KINDS)[number];
 
-export interface Lease {
-  readonly id: LeaseId;
-  readonly kind: LeaseKind;
+export const LEASE_STATUSES = ['active', 'expired', 'revoked'] as const;
+export type LeaseStatus = (typeof LEASE_STATUSES)[number];
+
+const POLICY = grammar.matching(
+  /^(?:builtin:[a-z]+|[A-Za-z0-9][A-Za-z0-9._-]{0,127})$/,
+  [1, 128],
+  'must be the name of a policy',
+);
+
+/** The only list of the columns of a lease. */
+const FIELDS = {
+  /** The sequence number of the audit entry that issued it. Bulk revocations with a higher one apply to it. */
+  seq: positive(),
+  id: text(grammar.id<LeaseId>(), { wire: 'lease_id' }),
+  kind: oneOf(LEASE_KINDS),
   /**
    * A lease is bound to immutable ids, so that an agent or credential created again under the same name does not
    * inherit it.
    */
-  readonly agentId: AgentId;
-  readonly credentialId: CredentialId;
-  readonly agentName: ActorName;
-  readonly path: CredentialPath;
-  readonly version: number;
-  readonly policyName: string;
-  readonly issuedAt: number;
-  readonly expiresAt: number;
+  agentId: text(grammar.holderId),
+  credentialId: text(grammar.id<CredentialId>()),
+  agentName: text(grammar.actorName, { wire: 'agent_name' }),
+  path: text(grammar.path),
+  version: positive(),
+  policyName: text(POLICY, { wire: 'policy_name' }),
+  issuedAt: time({ wire: 'issued_at' }),
+  expiresAt: time({ wire: 'expires_at' }),
   /** Set when this lease is revoked, or derived from the first bulk revocation that applies to it. */
-  readonly revokedAt: number | null;
+  revokedAt: nullable(time({ wire: 'revoked_at' })),
   /** The hash of the token that may be used instead of the holder's session; null for a lease without one. */
-  readonly tokenHash: TokenHash | null;
-  /** The sequence number of the audit entry that issued it. Bulk revocations with a higher one apply to it. */
-  readonly seq: number;
-}
+  tokenHash: nullable(text(grammar.hash<TokenHash>())),
+};
+export const LEASE_ROWS = { table: 'leases', key: ['seq'], fields: FIELDS } as const;
+export type Lease = ValueOf<typeof FIELDS>;
+
+const { id, agentName, path, version, policyName, issuedAt, expiresAt, revokedAt } = FIELDS;
+
+export const ListedLease = shape('Lease', {
+  ...{ id, agentName, path, version, policyName, issuedAt, expiresAt, revokedAt },
+  status: oneOf(LEASE_STATUSES),
+});
+
+/** Its reply, with the status at the time `now`. */
+export const toLeaseReply =
+  (now: number) =>
+  (lease: Lease): ReplyOf<typeof ListedLease.fields> =>
+    ListedLease.toReply({ ...lease, status: statusOf(lease, now) });
 
 /**
  * Revokes many leases with one record: all leases issued before entry `seq` to the agent, for the credential, or both,
@@ -44,9 +73,6 @@ export interface BulkRevocation {
   readonly revokedAt: number;
   readonly seq: number;
 }
-
-export const LEASE_STATUSES = ['active', 'expired', 'revoked'] as const;
-export type LeaseStatus = (typeof LEASE_STATUSES)[number];
 
 /** Ended leases are listed for 7 days. */
 export const ENDED_LEASE_RETENTION_MS = 7 * 24 * 3600 * 1000;
@@ -78,23 +104,4 @@ export function applyRevocation(lease: Lease, revocation: BulkRevocation): Lease
 
 export function isWithinRetention(lease: Lease, now: number): boolean {
   return Math.min(lease.expiresAt, lease.revokedAt ?? lease.expiresAt) > now - ENDED_LEASE_RETENTION_MS;
-}
-
-// Who has seen a version of a credential, and who has used it without seeing it. SOURCE: docs/decisions.md, "Exposure".
-
-/** `retrieve`: seen; `use` and `token`: used, with a lease for that use or with the token of a use lease. */
-type ExposureKind = LeaseKind | 'token';
-
-export interface Exposure {
-  readonly path: CredentialPath;
-  /** Distinguishes credentials that had the same path. */
-  readonly credentialId: CredentialId;
-  readonly version: number;
-  readonly kind: ExposureKind;
-  /** WHY the name and not the id: agents that had the same name are one to the log and to operators. */
-  readonly agentName: ActorName;
-  /** Milliseconds since 1970. */
-  readonly firstAt: number;
-  readonly lastAt: number;
-  readonly times: number;
 }

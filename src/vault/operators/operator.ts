@@ -16,7 +16,7 @@ import {
   setByServer,
   type ValueOf,
 } from '../../engine/field.ts';
-import { boolean, integer, list, oneOf, record, text, time } from '../../engine/kinds.ts';
+import { boolean, count, list, oneOf, record, text, time } from '../../engine/kinds.ts';
 import { type DraftOf, resource, shape } from '../../engine/resource.ts';
 
 export const ROLES = ['viewer', 'approver', 'editor', 'admin'] as const;
@@ -55,7 +55,7 @@ export const Passkey = shape('Passkey', {
   /** COSE, in base64url. */
   publicKey: internal(text(COSE_KEY)),
   /** The authenticator's count of signatures; 0 from one that does not count. */
-  counter: internal(integer({ min: 0, max: Number.MAX_SAFE_INTEGER })),
+  counter: internal(count()),
   transports: internal(list(text(TRANSPORT), { min: 0, max: 32 })),
   label: text(LABEL),
   isSynced: boolean({ wire: 'synced', description: 'Whether the authenticator copies it to other devices.' }),

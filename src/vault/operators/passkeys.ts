@@ -18,7 +18,7 @@ import { decodeEnrolment, encodeEnrolment } from '../../crypto/sign-in-codes.ts'
 import { decodeChallengeId, deriveNonce, encodeChallengeId, hashToken, newToken } from '../../crypto/tokens.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import type { Secret } from '../credentials/credential.ts';
-import type { CurrentSession } from '../sessions/session-operations.ts';
+import type { CurrentSession } from '../sessions/session.ts';
 import { type Origin, PASSKEY_CHALLENGE_LIFE_MS, signInByPasskey } from '../sessions/sign-in-operations.ts';
 import type { Vault } from '../vault.ts';
 import { MAX_PASSKEYS, type Operator, type Passkey, parsePasskeyId } from './operator.ts';

@@ -7,7 +7,7 @@ import * as grammar from '../../core/grammars.ts';
 import type { Brand, PolicyName } from '../../core/names.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { byDefault, type Grammar, nullable, type ValueOf } from '../../engine/field.ts';
-import { boolean, integer, list, oneOf, record, text } from '../../engine/kinds.ts';
+import { boolean, integer, list, oneOf, positive, record, text } from '../../engine/kinds.ts';
 
 export const APPROVED_ACTIONS = ['use', 'retrieve'] as const;
 export type ApprovedAction = (typeof APPROVED_ACTIONS)[number];
@@ -129,9 +129,7 @@ export function approvalCovers(outer: ApprovalRule, inner: ApprovalRule): boolea
 /** What the rules of several policies demand together: the strictest of each. */
 export const TERMS = {
   each: oneOf(APPROVAL_EXTENTS),
-  uses: nullable(
-    integer({ min: 1, max: Number.MAX_SAFE_INTEGER }, { description: 'How often; null for any number of times.' }),
-  ),
+  uses: nullable(positive({ description: 'How often; null for any number of times.' })),
   seconds: integer({ min: 1, max: MAX_SCOPE_SECONDS }, { description: 'For how long after the approval.' }),
   isForSession: boolean({ wire: 'for_session', description: 'Whether only for the session that asked.' }),
   quorum: integer({ min: 1, max: MAX_QUORUM }),

@@ -16,7 +16,8 @@ import {
 import { invalidRequest } from '../../engine/errors.ts';
 import type { Secret } from '../credentials/credential.ts';
 import type { Vault } from '../vault.ts';
-import { CHALLENGE_LIFE_MS, type CurrentSession, openSession } from './session-operations.ts';
+import type { CurrentSession } from './session.ts';
+import { CHALLENGE_LIFE_MS, openSession } from './session-operations.ts';
 
 export interface IssuedChallenge {
   readonly challengeId: ChallengeId;

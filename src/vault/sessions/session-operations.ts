@@ -18,9 +18,9 @@ import {
 import { type Context, denied, type Operation, operation, rejected, succeeded } from '../../core/operation.ts';
 import { type Agent, hasKey } from '../agents/agent.ts';
 import { draftEntry } from '../audit/audit-entry.ts';
-import type { Operator, Role } from '../operators/operator.ts';
+import type { Operator } from '../operators/operator.ts';
 import { principalOf } from '../policies/policy.ts';
-import type { Session } from './session.ts';
+import type { CurrentSession, Session } from './session.ts';
 
 export const CHALLENGE_LIFE_MS = 60_000;
 export const SESSION_LIFE_MS = 3_600_000;
@@ -48,18 +48,12 @@ export interface LoginRequest {
   readonly tokenHash: TokenHash;
 }
 
-export interface CurrentSession {
-  readonly agentName: PrincipalName;
-  readonly expiresAt: number;
-  /** Time until the end, in whole seconds, for clients whose clock is wrong. */
-  readonly expiresInSeconds: number;
-  readonly operator: { readonly roles: readonly Role[]; readonly endsAt: number } | null;
-}
-
 export function toCurrent(holder: Agent | Operator, { expiresAt, endsAt }: Session, now: number): CurrentSession {
-  const operator = 'roles' in holder ? { roles: holder.roles, endsAt: endsAt ?? expiresAt } : null;
   const expiresInSeconds = Math.max(0, Math.floor((expiresAt - now) / 1000));
-  return { agentName: holder.name, expiresAt, expiresInSeconds, operator };
+  const session = { agentName: holder.name, expiresAt, expiresInSeconds };
+  return 'roles' in holder
+    ? { ...session, roles: holder.roles, endsAt: endsAt ?? expiresAt }
+    : { ...session, roles: null, endsAt: null };
 }
 
 const holderOf = (caller: SessionCaller): Agent | Operator =>
@@ -73,7 +67,7 @@ export function newSession(
   endsAt = now + OPERATOR_SESSION_LIFE_MS,
 ): Session {
   const session = { tokenHash, agentId: id, issuedAt: now };
-  if (!isOperatorName(name)) return { ...session, expiresAt: now + SESSION_LIFE_MS };
+  if (!isOperatorName(name)) return { ...session, expiresAt: now + SESSION_LIFE_MS, endsAt: null };
   return { ...session, expiresAt: Math.min(now + OPERATOR_IDLE_MS, endsAt), endsAt };
 }
 

@@ -1,12 +1,48 @@
 /** Sessions of agents and operators. SOURCE: docs/api.md, "Logging in". */
+import * as grammar from '../../core/grammars.ts';
 import type { AgentId, TokenHash } from '../../core/names.ts';
+import { nullable, optional, type ValueOf } from '../../engine/field.ts';
+import { anyText, count, list, oneOf, text, time } from '../../engine/kinds.ts';
+import { shape } from '../../engine/resource.ts';
+import { ROLES } from '../operators/operator.ts';
 
-export interface Session {
-  readonly tokenHash: TokenHash;
+const expiresAt = time({ wire: 'expires_at' });
+
+const FIELDS = {
+  tokenHash: text(grammar.hash<TokenHash>()),
   /** Id of an agent or of an operator. */
-  readonly agentId: AgentId;
-  readonly issuedAt: number;
-  readonly expiresAt: number;
-  /** The time up to which renewals extend an operator's session; absent for an agent's. */
-  readonly endsAt?: number | null;
-}
+  agentId: text(grammar.id<AgentId>()),
+  issuedAt: time(),
+  expiresAt,
+  /** The time up to which renewals extend an operator's session; null for an agent's. */
+  endsAt: nullable(time()),
+};
+export const SESSION_ROWS = { table: 'sessions', key: 'tokenHash', fields: FIELDS } as const;
+export type Session = ValueOf<typeof FIELDS>;
+
+const CURRENT = {
+  agentName: text(grammar.principalName, { wire: 'agent_name' }),
+  expiresAt,
+  expiresInSeconds: count({ wire: 'expires_in', description: 'Time until `expires_at`, in whole seconds.' }),
+  roles: optional(list(oneOf(ROLES, { noun: 'role' }), { min: 0 }, { description: 'Of an operator.' })),
+  endsAt: optional(
+    time({ wire: 'ends_at', description: 'Of an operator: renewals extend the session up to this time.' }),
+  ),
+};
+/** The session of a caller. `expiresInSeconds` is for clients whose clock is wrong. */
+export type CurrentSession = ValueOf<typeof CURRENT>;
+
+export const OpenedSession = shape('Session', {
+  token: anyText({ wire: 'session_id', description: 'The bearer token of the session.' }),
+  ...CURRENT,
+});
+
+export const CurrentSession = shape('CurrentSession', {
+  token: optional(
+    anyText({
+      wire: 'session_id',
+      description: 'The bearer token of the session; left out for a browser’s, which has it in parts.',
+    }),
+  ),
+  ...CURRENT,
+});

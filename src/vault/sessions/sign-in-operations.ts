@@ -12,7 +12,8 @@ import { type Context, type Operation, type Outcome, rejected, succeeded } from 
 import { invalidRequest } from '../../engine/errors.ts';
 import { draftEntry, type EntryDraft } from '../audit/audit-entry.ts';
 import type { IdentityClaims, Operator, PasskeyId } from '../operators/operator.ts';
-import { type CurrentSession, newSession, toCurrent } from './session-operations.ts';
+import type { CurrentSession } from './session.ts';
+import { newSession, toCurrent } from './session-operations.ts';
 
 /** An operator may have to find a phone or a security key. */
 export const PASSKEY_CHALLENGE_LIFE_MS = 5 * 60_000;

@@ -10,7 +10,8 @@ import { encodeChallengeId, hashToken, newToken } from '../../crypto/tokens.ts';
 import type { Secret } from '../credentials/credential.ts';
 import type { OidcClient } from '../ports.ts';
 import type { Vault } from '../vault.ts';
-import { type CurrentSession, readHandoffSession } from './session-operations.ts';
+import type { CurrentSession } from './session.ts';
+import { readHandoffSession } from './session-operations.ts';
 import {
   HANDOFF_LIFE_MS,
   OIDC_STATE_LIFE_MS,

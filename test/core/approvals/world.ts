@@ -72,7 +72,7 @@ export class World {
     for (const { id, name } of agents) {
       for (const session of [0, 1]) {
         const tokenHash = `${name} ${session}` as TokenHash;
-        loaded.sessions.set(tokenHash, { tokenHash, agentId: id, issuedAt: 0, expiresAt: START + 1e9 });
+        loaded.sessions.set(tokenHash, { tokenHash, agentId: id, issuedAt: 0, expiresAt: START + 1e9, endsAt: null });
       }
     }
     loaded.credentials.set(PATH, CREDENTIAL);

@@ -1,0 +1,135 @@
+/**
+ * Who has seen a version of a credential, and who has used it without seeing it. SOURCE: docs/decisions.md, "Exposure".
+ */
+import * as grammar from '../../core/grammars.ts';
+import type { CredentialId } from '../../core/names.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import type { ReplyOf, ValueOf } from '../../engine/field.ts';
+import { boolean, count, integer, list, oneOf, positive, record, text, time } from '../../engine/kinds.ts';
+import { shape } from '../../engine/resource.ts';
+
+/** More are added to a number of exposures, which must stay a safe integer. */
+const MAX_TIMES = 2 ** 50;
+
+const path = text(grammar.path);
+const version = positive();
+/** WHY the name and not the id: agents that had the same name are one to the log and to operators. */
+const agentName = text(grammar.actorName, { wire: 'agent_name' });
+const firstAt = time({ wire: 'first_at' });
+const lastAt = time({ wire: 'last_at' });
+const times = integer({ min: 1, max: MAX_TIMES });
+
+/** The only list of the columns of an exposure. */
+const FIELDS = {
+  path,
+  /** Distinguishes credentials that had the same path. */
+  credentialId: text(grammar.id<CredentialId>()),
+  version,
+  /** `retrieve`: seen; `use` and `token`: used, with a lease for that use or with the token of a use lease. */
+  kind: oneOf(['retrieve', 'use', 'token']),
+  agentName,
+  firstAt,
+  lastAt,
+  times,
+};
+export const EXPOSURE_ROWS = {
+  table: 'exposures',
+  key: ['path', 'credentialId', 'version', 'kind', 'agentName'],
+  fields: FIELDS,
+} as const;
+export type Exposure = ValueOf<typeof FIELDS>;
+
+const BY_AGENT = {
+  agentName,
+  firstAt,
+  lastAt,
+  times,
+  isLive: boolean({ wire: 'live', description: 'Whether it still has an active lease for it.' }),
+};
+/** `isLive`: whether the agent still has an active lease with which it got the version, or may use it. */
+export type AgentExposure = ValueOf<typeof BY_AGENT>;
+
+export interface VersionExposure {
+  readonly path: CredentialPath;
+  readonly credentialId: CredentialId;
+  readonly version: number;
+  /** The newest version of the credential; null if it was deleted, and another one may have its path. */
+  readonly newestVersion: number | null;
+  /** The agents, sorted by name. */
+  readonly seenBy: readonly AgentExposure[];
+  readonly usedBy: readonly AgentExposure[];
+}
+
+const agents = record(BY_AGENT, { title: 'AgentExposure' });
+
+export const CredentialExposure = shape('CredentialExposure', {
+  path,
+  versions: list(
+    record(
+      {
+        version,
+        isDeleted: boolean({ wire: 'deleted', description: 'Whether it was of a credential that was deleted.' }),
+        seenBy: list(agents, { min: 0 }, { wire: 'seen_by' }),
+        usedBy: list(
+          agents,
+          { min: 0 },
+          { wire: 'used_by', description: 'Those that used it, whether or not they have seen it.' },
+        ),
+      },
+      { title: 'VersionExposure' },
+    ),
+    { min: 0 },
+  ),
+});
+type CredentialExposureReply = ReplyOf<typeof CredentialExposure.fields>;
+
+export function toExposureReply(of: CredentialPath, versions: readonly VersionExposure[]): CredentialExposureReply {
+  const shown = versions.map((each) => ({ ...each, isDeleted: each.newestVersion === null }));
+  return CredentialExposure.toReply({ path: of, versions: shown });
+}
+
+/** `versions` are in the order of their paths. */
+export function toExposureReplies(versions: readonly VersionExposure[]): CredentialExposureReply[] {
+  return [...Map.groupBy(versions, (each) => each.path)].map(([of, own]) => toExposureReply(of, own));
+}
+
+const HELD = {
+  leases: count(),
+  sessions: count(),
+  streams: count({ description: 'Running uses on this node.' }),
+};
+export const Held = shape('Held', HELD);
+/** `streams`: running uses on this node; other nodes cut theirs within a second. */
+export type HeldCounts = ValueOf<typeof HELD>;
+
+/** The counts are of what was active. */
+export interface PanicResult extends HeldCounts {
+  /** The versions that the agent, or any caller, has seen. */
+  readonly rotate: readonly VersionExposure[];
+  /** Those that were used and never seen. */
+  readonly usedOnly: readonly VersionExposure[];
+}
+
+const exposed = record(
+  {
+    path,
+    version,
+    isCurrent: boolean({
+      wire: 'current',
+      description: 'Whether it is the newest version of an existing credential.',
+    }),
+  },
+  { title: 'ExposedVersion' },
+);
+
+export const Panicked = shape('Panicked', {
+  ...HELD,
+  streams: count({ description: 'Running uses that were cut.' }),
+  rotate: list(exposed, { min: 0 }, { description: 'Versions that were seen.' }),
+  usedOnly: list(exposed, { min: 0 }, { wire: 'used_only', description: 'Versions that were used and never seen.' }),
+});
+
+export function toPanicReply({ rotate, usedOnly, ...counts }: PanicResult): ReplyOf<typeof Panicked.fields> {
+  const withCurrent = (each: VersionExposure) => ({ ...each, isCurrent: each.version === each.newestVersion });
+  return Panicked.toReply({ ...counts, rotate: rotate.map(withCurrent), usedOnly: usedOnly.map(withCurrent) });
+}
