@@ -20,7 +20,6 @@ const {
   NullableTimestamp,
   NullableCount,
   Text,
-  Timestamp,
 } = fields;
 
 export const MAX_FILTER_LENGTH = 640;
@@ -99,31 +98,6 @@ export const StateCheck = StrictObject({
   checked: NonNegativeInteger,
   problem_count: NonNegativeInteger,
   problems: Type.Array(StateProblem, { description: 'The first 100.' }),
-});
-export const Checkpoint = StrictObject({
-  origin: Type.String({ description: 'The name of the log.' }),
-  size: NonNegativeInteger,
-  root: Type.String({
-    description: 'Base64 of the root of the Merkle tree over the MACs of the first `size` entries.',
-  }),
-  note: Type.String({ description: 'The signed note, in the form of C2SP `tlog-checkpoint`.' }),
-  verifier_key: Type.String({ description: 'The public key of the note: `name+key id+base64`.' }),
-  signed_at: Timestamp,
-});
-export const EntryProof = StrictObject({
-  seq: PositiveInteger,
-  hmac: Text,
-  size: Type.Integer({ description: 'The size of the tree of the checkpoint.' }),
-  proof: Type.Array(Text, { description: 'Base64 of the hashes, from the sibling of the leaf up.' }),
-  receipt: Type.String({ description: 'Proof and checkpoint as one text, in the form of C2SP `tlog-proof`.' }),
-  verifier_key: Text,
-});
-export const ConsistencyProof = StrictObject({
-  from: NonNegativeInteger,
-  to: NonNegativeInteger,
-  from_root: Text,
-  to_root: Text,
-  proof: Type.Array(Text, { description: 'Base64 of the hashes, as in RFC 6962, section 2.1.2.' }),
 });
 export const IntactChain = StrictObject({
   valid: Type.Literal(true),

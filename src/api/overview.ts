@@ -10,8 +10,6 @@ const {
   NonNegativeInteger,
   PositiveInteger,
   NullableText,
-  NullableTimestamp,
-  NullableCount,
   Text,
   Timestamp,
   MATRIX_LIMITS,
@@ -106,28 +104,4 @@ export const SearchResult = StrictObject({
 export const SearchResults = StrictObject({
   complete: complete('every name was compared'),
   results: Type.Array(SearchResult),
-});
-
-export const AttentionItem = StrictObject({
-  kind: StringEnum(['denied_repeatedly', 'lease_expiring', 'credential_unused']),
-  subject: Type.String({ description: 'A path, `agent:<name>` or `operator:<name>`.' }),
-  text: Type.String({ description: 'What is the case, and what to do.' }),
-  count: NullableCount,
-  since: NullableTimestamp,
-});
-export const ActivityMinute = StrictObject({
-  at: Timestamp,
-  retrievals: NonNegativeInteger,
-  uses: NonNegativeInteger,
-  denials: NonNegativeInteger,
-});
-
-export const Node = StrictObject({
-  name: Type.String({ description: 'Host name and process id.' }),
-  version: Text,
-  started_at: Timestamp,
-  status: NullableText,
-  is_self: Type.Boolean(),
-  seen_at: Timestamp,
-  newest_seq: NullableCount,
 });

@@ -1,17 +1,13 @@
 /** Converts the vault's types to those of the interface, with keys in snake case and times as ISO 8601 timestamps. */
 import type * as api from '../api/types.ts';
-import type { MinuteCounts } from '../core/measures.ts';
 import { toTimestamp } from '../engine/timestamp.ts';
-import type { SignedCheckpoint } from '../vault/audit/checkpoints.ts';
 import type { StateCheck } from '../vault/audit/verification/state-scan.ts';
 import type { VerificationResult, VerificationStatus } from '../vault/audit/verification/verifier.ts';
 import type { ServiceDefinition } from '../vault/catalogue/definition.ts';
 import { sdkEnvironment } from '../vault/catalogue/sdk-environment.ts';
 import type { KeySlot } from '../vault/keys/keyset.ts';
-import type { Advisory } from '../vault/overview/advisories.ts';
 import type { TreeLevel } from '../vault/overview/credential-tree.ts';
 import type { AccessMatrix } from '../vault/overview/matrix.ts';
-import type { SeenNode } from '../vault/overview/nodes.ts';
 import { ACTIONS } from '../vault/policies/policy.ts';
 import { originOf, parseTargets, type Target, type TargetBinding } from '../vault/use/target.ts';
 import type { NewUseLease } from '../vault/use/use-leases.ts';
@@ -91,15 +87,6 @@ function toStateResponse({ checked, problemCount, problems }: StateCheck): NonNu
   return { checked, problem_count: problemCount, problems: shown };
 }
 
-export const toCheckpointResponse = (checkpoint: SignedCheckpoint): api.Checkpoint => ({
-  origin: checkpoint.origin,
-  size: checkpoint.size,
-  root: checkpoint.rootText,
-  note: checkpoint.note,
-  verifier_key: checkpoint.verifierKey,
-  signed_at: toTimestamp(checkpoint.signedAt),
-});
-
 /** `progress` is null if no verification runs. */
 export const toProgressResponse = (
   progress: VerificationStatus | null,
@@ -132,24 +119,4 @@ export const toTreeResponse = (prefix: string, { entries, next }: TreeLevel): ap
     ...(credential === null ? {} : { type: credential.type, updated_at: toTimestamp(credential.updatedAt) }),
   })),
   next,
-});
-
-export const toAttentionResponse = ({ since, ...item }: Advisory): api.AttentionItem => ({
-  ...item,
-  since: since === null ? null : toTimestamp(since),
-});
-
-export const toActivityResponse = ({ at, ...counts }: MinuteCounts): api.ActivityMinute => ({
-  at: toTimestamp(at),
-  ...counts,
-});
-
-export const toNodeResponse = (node: SeenNode): api.NodeResponse => ({
-  name: node.name,
-  version: node.version,
-  started_at: toTimestamp(node.startedAt),
-  status: node.status,
-  is_self: node.isSelf,
-  seen_at: toTimestamp(node.seenAt),
-  newest_seq: node.newestSeq,
 });

@@ -2,7 +2,7 @@
  * The rules of the columns, built from the grammars of `core`, each of which exists once. Rules of JSON columns
  * describe what the store writes, which is not the form of requests.
  */
-import { ADMIN_ID, parseActorName, parseCredentialType, parseDescription, UUID } from '../core/names.ts';
+import { ADMIN_ID, parseActorName, parseCredentialType, UUID } from '../core/names.ts';
 import { parsePath } from '../core/path.ts';
 import { ruleBroken } from '../engine/errors.ts';
 import { type ENTRY_COLUMNS, RESULTS, USE_ENDS } from '../vault/audit/audit-entry.ts';
@@ -42,8 +42,7 @@ export const mac = base64(32, 32);
 /** A public key, or a hash. */
 export const bytes32 = base64(32, 32);
 export const path = parsed((text) => parsePath(text));
-export const actorName = parsed((text) => parseActorName(text, 'name'));
-export const description = parsed((text) => parseDescription(text));
+const actorName = parsed((text) => parseActorName(text, 'name'));
 export const credentialType = parsed((text) => parseCredentialType(text));
 /**
  * A text of the log. WHY any character: it may be from a request's header, and whatever the server has recorded must

@@ -3,16 +3,14 @@ import { type Static, Type } from 'typebox';
 import {
   AuditEntry,
   AuditQuery,
-  Checkpoint,
-  ConsistencyProof,
   ConsistencyQuery,
-  EntryProof,
   MAX_FILTER_LENGTH,
   Verification,
   VerificationProgress,
   VerifyQuery,
 } from '../../api/audit.ts';
 import { PositiveInteger } from '../../api/fields.ts';
+import { replySchema } from '../../api/resource-schemas.ts';
 import { Health, Rollback } from '../../api/responses.ts';
 import { authorize } from '../../core/authorize.ts';
 import { parseActorName } from '../../core/names.ts';
@@ -28,10 +26,11 @@ import {
   readProgress,
 } from '../../vault/audit/audit.ts';
 import { headWords } from '../../vault/audit/audit-entry.ts';
+import { Checkpoint, ConsistencyProof, EntryProof } from '../../vault/audit/proofs.ts';
 import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/audit/receipts.ts';
 import { streamList, toNdjson, toPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
-import { toCheckpointResponse, toProgressResponse, toVerificationResponse } from '../serialize.ts';
+import { toProgressResponse, toVerificationResponse } from '../serialize.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+ \d+ [A-Za-z0-9+/=-]+ [A-Za-z0-9+/=.-]+$/;
 
@@ -96,9 +95,9 @@ export const auditRoutes: readonly Route[] = [
     path: '/api/v1/audit/checkpoint',
     summary: 'Read the newest signed checkpoint of the log.',
     permission: 'audit.checkpoint',
-    data: Checkpoint,
+    data: replySchema(Checkpoint),
     async handle({ vault, context }) {
-      return { data: toCheckpointResponse(await readCheckpoint(vault, context)) };
+      return { data: Checkpoint.toReply(await readCheckpoint(vault, context)) };
     },
   }),
   route({
@@ -108,14 +107,9 @@ export const auditRoutes: readonly Route[] = [
     summary: 'Prove that an entry is in the log: a receipt that a third party verifies with the public key alone.',
     permission: 'audit.proof',
     params: { seq: PositiveInteger },
-    data: EntryProof,
+    data: replySchema(EntryProof),
     async handle({ vault, context, params }) {
-      const { seq, hmac, size, proof, receipt, verifierKey } = await proveEntry(
-        vault,
-        context,
-        parseSeq(params['seq']),
-      );
-      return { data: { seq, hmac, size, proof, receipt, verifier_key: verifierKey } };
+      return { data: EntryProof.toReply(await proveEntry(vault, context, parseSeq(params['seq']))) };
     },
   }),
   route({
@@ -125,15 +119,9 @@ export const auditRoutes: readonly Route[] = [
     summary: 'Prove that the log at one size extends the log at a smaller one.',
     permission: 'audit.proof',
     query: ConsistencyQuery,
-    data: ConsistencyProof,
+    data: replySchema(ConsistencyProof),
     async handle({ vault, context, query }) {
-      const { from, to, fromRoot, toRoot, proof } = await proveConsistency(
-        vault,
-        context,
-        query.from,
-        query.to ?? null,
-      );
-      return { data: { from, to, from_root: fromRoot, to_root: toRoot, proof } };
+      return { data: ConsistencyProof.toReply(await proveConsistency(vault, context, query.from, query.to ?? null)) };
     },
   }),
   route({

@@ -8,32 +8,18 @@ import {
   SEARCH_LIMITS,
   TREE_LIMITS,
 } from '../../api/fields.ts';
-import {
-  ActivityMinute,
-  AttentionItem,
-  Matrix,
-  MatrixQuery,
-  Node,
-  SearchQuery,
-  SearchResults,
-  Tree,
-  TreeQuery,
-} from '../../api/overview.ts';
+import { Matrix, MatrixQuery, SearchQuery, SearchResults, Tree, TreeQuery } from '../../api/overview.ts';
+import { replySchema } from '../../api/resource-schemas.ts';
 import { parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { readAttention } from '../../vault/overview/advisories.ts';
 import { readTree } from '../../vault/overview/credential-tree.ts';
 import { readMatrix } from '../../vault/overview/matrix.ts';
 import { listNodes, readActivity } from '../../vault/overview/nodes.ts';
+import { ActivityMinute, AttentionItem, Node } from '../../vault/overview/overview.ts';
 import { search } from '../../vault/overview/search.ts';
 import { type Route, route } from '../route.ts';
-import {
-  toActivityResponse,
-  toAttentionResponse,
-  toMatrixResponse,
-  toNodeResponse,
-  toTreeResponse,
-} from '../serialize.ts';
+import { toMatrixResponse, toTreeResponse } from '../serialize.ts';
 
 const parseAgentPrefix = (text = ''): string => {
   if (text.length <= MAX_AGENT_PREFIX_LENGTH) return text;
@@ -100,9 +86,9 @@ export const overviewRoutes: readonly Route[] = [
     path: '/api/v1/attention',
     summary: 'List what an operator should look at.',
     permission: 'service.read',
-    data: Type.Array(AttentionItem),
+    data: Type.Array(replySchema(AttentionItem)),
     async handle({ vault, context, listSignal }) {
-      return { data: (await readAttention(vault, context, listSignal())).map(toAttentionResponse) };
+      return { data: (await readAttention(vault, context, listSignal())).map(AttentionItem.toReply) };
     },
   }),
   route({
@@ -111,9 +97,9 @@ export const overviewRoutes: readonly Route[] = [
     path: '/api/v1/activity',
     summary: 'Count the retrievals, brokered requests and denials of this node in each minute of the last hour.',
     permission: 'service.read',
-    data: Type.Array(ActivityMinute),
+    data: Type.Array(replySchema(ActivityMinute)),
     async handle({ vault, context }) {
-      return { data: (await readActivity(vault, context)).map(toActivityResponse) };
+      return { data: (await readActivity(vault, context)).map(ActivityMinute.toReply) };
     },
   }),
   route({
@@ -122,9 +108,9 @@ export const overviewRoutes: readonly Route[] = [
     path: '/api/v1/nodes',
     summary: 'List this node, and the others that are connected to the same database.',
     permission: 'service.read',
-    data: Type.Array(Node),
+    data: Type.Array(replySchema(Node)),
     async handle({ vault, context }) {
-      return { data: (await listNodes(vault, context)).map(toNodeResponse) };
+      return { data: (await listNodes(vault, context)).map(Node.toReply) };
     },
   }),
 ];

@@ -9,6 +9,7 @@ import { readEntries } from '../../store/audit-log.ts';
 import type { Vault } from '../vault.ts';
 import { CheckpointConflictError, type SignedCheckpoint } from './checkpoints.ts';
 import { IncompleteTreeError, LogTree } from './log-tree.ts';
+import type { ConsistencyProof, EntryProof } from './proofs.ts';
 
 /** @throws ACCESS_DENIED, UNAUTHENTICATED, SESSION_EXPIRED, INTEGRITY_FAILURE, UNAVAILABLE; so does each of these */
 export async function readCheckpoint(vault: Vault, context: Context): Promise<SignedCheckpoint> {
@@ -16,18 +17,8 @@ export async function readCheckpoint(vault: Vault, context: Context): Promise<Si
   return intact(() => vault.checkpoints.covering(0));
 }
 
-export interface ProvenEntry {
-  readonly seq: number;
-  readonly hmac: string;
-  readonly size: number;
-  /** Base64. */
-  readonly proof: readonly string[];
-  readonly receipt: string;
-  readonly verifierKey: string;
-}
-
 /** @throws NOT_FOUND if the log has no such entry */
-export async function proveEntry(vault: Vault, context: Context, seq: number): Promise<ProvenEntry> {
+export async function proveEntry(vault: Vault, context: Context, seq: number): Promise<EntryProof> {
   await vault.ledger.read(authorize(context, 'audit.proof'));
   const [entry] = await vault.store.run(readEntries(seq, seq, 1));
   if (entry === undefined) throw new ApiError('NOT_FOUND', 'The log has no such entry.');
@@ -41,22 +32,13 @@ export async function proveEntry(vault: Vault, context: Context, seq: number): P
   });
 }
 
-export interface ProvenConsistency {
-  readonly from: number;
-  readonly to: number;
-  readonly fromRoot: string;
-  readonly toRoot: string;
-  /** Base64. */
-  readonly proof: readonly string[];
-}
-
 /** `to` is by default the size of the newest checkpoint. @throws INVALID_REQUEST for a size that the log has not */
 export async function proveConsistency(
   vault: Vault,
   context: Context,
   from: number,
   to: number | null,
-): Promise<ProvenConsistency> {
+): Promise<ConsistencyProof> {
   await vault.ledger.read(authorize(context, 'audit.proof'));
   return intact(async () => {
     const newest = await vault.checkpoints.covering(to ?? from);

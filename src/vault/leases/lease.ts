@@ -11,7 +11,7 @@ import { shape } from '../../engine/resource.ts';
 
 /** A `retrieve` lease came with the value; a `use` lease works only through the vault. */
 const LEASE_KINDS = ['retrieve', 'use'] as const;
-export type LeaseKind = (typeof LEASE_KINDS)[number];
+type LeaseKind = (typeof LEASE_KINDS)[number];
 
 export const LEASE_STATUSES = ['active', 'expired', 'revoked'] as const;
 export type LeaseStatus = (typeof LEASE_STATUSES)[number];

@@ -17,6 +17,7 @@ import { findSeqAt, readHead } from '../../store/audit-log.ts';
 import { type ListStep, NEWEST_LEASE } from '../../store/queries.ts';
 import { yieldToEventLoop } from '../paging.ts';
 import type { Vault } from '../vault.ts';
+import type { Advisory } from './overview.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -28,17 +29,6 @@ const UNUSED_DAYS = 30;
 const MIN_DENIALS = 5;
 /** The number of items of each kind, the most urgent ones. */
 const MAX_ITEMS = 20;
-
-export interface Advisory {
-  readonly kind: 'denied_repeatedly' | 'lease_expiring' | 'credential_unused';
-  /** The resource as entries name it: a path or `agent:<name>`. */
-  readonly subject: string;
-  /** What is the case, and what to do. */
-  readonly text: string;
-  readonly count: number | null;
-  /** Milliseconds since 1970. */
-  readonly since: number | null;
-}
 
 type AttentionVault = Pick<Vault, 'store' | 'clock'>;
 

@@ -8,14 +8,7 @@ import type { MinuteCounts } from '../../core/measures.ts';
 import type { Context } from '../../core/operation.ts';
 import { readConnectedPrograms } from '../../store/credential-levels.ts';
 import type { Vault, VaultNode } from '../vault.ts';
-
-export interface SeenNode extends VaultNode {
-  /** Null for another node: only the node itself knows it. */
-  readonly status: string | null;
-  readonly newestSeq: number | null;
-  readonly isSelf: boolean;
-  readonly seenAt: number;
-}
+import type { SeenNode } from './overview.ts';
 
 /** The name under which a node connects to the database. At most 63 bytes, to which PostgreSQL cuts names. */
 export function connectionName({ name, version, startedAt }: VaultNode): string {

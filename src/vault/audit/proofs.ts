@@ -1,0 +1,40 @@
+/** Checkpoints and proofs, as they are handed out. SOURCE: docs/api.md, "The audit log"; docs/audit.md. */
+import type { ValueOf } from '../../engine/field.ts';
+import { anyText, count, list, positive, time } from '../../engine/kinds.ts';
+import { shape } from '../../engine/resource.ts';
+
+const verifierKey = anyText({ wire: 'verifier_key' });
+const hashes = (description: string) => list(anyText(), { min: 0 }, { description });
+
+export const Checkpoint = shape('Checkpoint', {
+  origin: anyText({ description: 'The name of the log.' }),
+  size: count(),
+  rootText: anyText({
+    wire: 'root',
+    description: 'Base64 of the root of the Merkle tree over the MACs of the first `size` entries.',
+  }),
+  note: anyText({ description: 'The signed note, in the form of C2SP `tlog-checkpoint`.' }),
+  verifierKey: anyText({ wire: 'verifier_key', description: 'The public key of the note: `name+key id+base64`.' }),
+  signedAt: time({ wire: 'signed_at' }),
+});
+
+const ENTRY_PROOF = {
+  seq: positive(),
+  hmac: anyText(),
+  size: count({ description: 'The size of the tree of the checkpoint.' }),
+  proof: hashes('Base64 of the hashes, from the sibling of the leaf up.'),
+  receipt: anyText({ description: 'Proof and checkpoint as one text, in the form of C2SP `tlog-proof`.' }),
+  verifierKey,
+};
+export const EntryProof = shape('EntryProof', ENTRY_PROOF);
+export type EntryProof = ValueOf<typeof ENTRY_PROOF>;
+
+const CONSISTENCY_PROOF = {
+  from: count(),
+  to: count(),
+  fromRoot: anyText({ wire: 'from_root' }),
+  toRoot: anyText({ wire: 'to_root' }),
+  proof: hashes('Base64 of the hashes, as in RFC 6962, section 2.1.2.'),
+};
+export const ConsistencyProof = shape('ConsistencyProof', CONSISTENCY_PROOF);
+export type ConsistencyProof = ValueOf<typeof CONSISTENCY_PROOF>;

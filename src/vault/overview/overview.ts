@@ -1,0 +1,36 @@
+/** What the overview shows of a node. SOURCE: docs/api.md, "Overview". */
+import { nullable, type ValueOf } from '../../engine/field.ts';
+import { anyText, boolean, count, oneOf, time } from '../../engine/kinds.ts';
+import { shape } from '../../engine/resource.ts';
+
+const ADVISORY = {
+  kind: oneOf(['denied_repeatedly', 'lease_expiring', 'credential_unused']),
+  /** The resource as entries name it. */
+  subject: anyText({ description: 'A path, `agent:<name>` or `operator:<name>`.' }),
+  text: anyText({ description: 'What is the case, and what to do.' }),
+  count: nullable(count()),
+  since: nullable(time()),
+};
+export const AttentionItem = shape('AttentionItem', ADVISORY);
+export type Advisory = ValueOf<typeof ADVISORY>;
+
+/** `at` is the beginning of the minute. */
+export const ActivityMinute = shape('ActivityMinute', {
+  at: time(),
+  retrievals: count(),
+  uses: count(),
+  denials: count(),
+});
+
+const NODE = {
+  name: anyText({ description: 'Host name and process id.' }),
+  version: anyText(),
+  startedAt: time({ wire: 'started_at' }),
+  /** Null for another node, as `newestSeq`: only the node itself knows it. */
+  status: nullable(anyText()),
+  isSelf: boolean({ wire: 'is_self' }),
+  seenAt: time({ wire: 'seen_at' }),
+  newestSeq: nullable(count({ wire: 'newest_seq' })),
+};
+export const Node = shape('Node', NODE);
+export type SeenNode = ValueOf<typeof NODE>;
