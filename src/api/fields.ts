@@ -1,5 +1,5 @@
 /**
- * The schemas of single fields. The grammars of strings are the regular expressions and limits of `core`, whose parsers
+ * The schemas of single fields. The grammars of strings are those of `src/core/grammars.ts`, whose parsers
  * apply them, because they name the violated rule.
  */
 

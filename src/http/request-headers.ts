@@ -86,7 +86,7 @@ export function requestFingerprint(
   return [method, path, fieldsText(params), fieldsText(query), fieldsText(body), ifNoneMatch ?? ''];
 }
 
-/** The schemas allow one level of fields, whose order has no meaning. */
+/** The order of the fields has no meaning; within a field, such as `limits`, another order is another request. */
 function fieldsText(fields: unknown): string {
   return JSON.stringify(Object.entries(fields ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

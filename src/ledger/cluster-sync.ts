@@ -101,7 +101,7 @@ function isSame(a: Head | null, b: Head | null): boolean {
 }
 
 /**
- * A row that does not answer to the log is not used, and neither is the row that it replaced. The digest follows the
+ * A row that does not match the audit log is not used, and neither is the row that it replaced. The digest follows the
  * log.
  */
 function apply({ control, digest }: VaultState, changes: ControlChanges, keys: VaultKeys): void {

@@ -175,7 +175,7 @@ function decryptOutcome(outcome: Outcome<unknown>, keys: VaultKeys): DecryptedOu
   return rejection === null ? { response: { reply: reply(value) }, entry, changes } : decryptOutcome(rejection, keys);
 }
 
-/** Makes the texts of a denial. */
+/** Also makes the text of a denial. */
 function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: EntryId): EntryWithoutMac {
   return {
     seq,

@@ -163,7 +163,7 @@ export class Ledger {
   }
 
   /**
-   * Resolves when agents and policies in memory include every commit before this call, immediately if no other node
+   * Resolves when the control state in memory includes every commit before this call, immediately if no other node
    * writes to the store. @throws UNAVAILABLE
    */
   async refresh(): Promise<void> {

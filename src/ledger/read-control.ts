@@ -30,7 +30,7 @@ export interface ControlReading {
   readonly unproven: string | null;
 }
 
-/** Must not run while another node commits. Adds a line to `warnings` for rows that do not answer to the log. */
+/** Must not run while another node commits. Adds a line to `warnings` for rows that do not match the audit log. */
 export async function readControl(
   store: Pick<Store, 'run'>,
   keys: VaultKeys,

@@ -30,7 +30,7 @@ export interface ChainTip {
 
 export interface VaultState {
   control: ControlState;
-  /** The digest of the agents and policies in force; `tip.control` is its text. */
+  /** The digest of the control state in force; `tip.control` is its text. */
   digest: SetDigest;
   /** Why no agent and no policy is in force; null if they are proven. */
   unproven: string | null;
@@ -63,7 +63,7 @@ const NO_TREE: RecordedTree = { text: null, size: 0 };
 /** Entries at the end of the log whose MACs are checked at start, until one is valid. */
 const MAX_ENTRIES_CHECKED = 100;
 
-/** `acceptsControl`: agents and policies are in force by the log alone, without the digest in the head record. */
+/** `acceptsControl`: the control state is in force by the log alone, without the digest in the head record. */
 export async function readVaultState(store: Store, keys: VaultKeys, acceptsControl = false): Promise<VaultState> {
   const warnings: string[] = [];
   // WHY a transaction: on a shared store its lock keeps other nodes from committing between these reads.

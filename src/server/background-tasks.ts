@@ -149,7 +149,7 @@ export function startStateCheck(checker: StateChecker, log: ServiceLog): Backgro
       if (problemCount === 0) return;
       const named = problems.slice(0, MAX_NAMED).map(({ subject, problem }) => `${subject} (${problem})`);
       log.warn(
-        `${problemCount} rows do not answer to the log and have no effect: ${named.join(', ')}. leasehold doctor --state lists them`,
+        `${problemCount} rows do not match the audit log and have no effect: ${named.join(', ')}. leasehold doctor --state lists them`,
       );
     },
     (error: unknown) => {

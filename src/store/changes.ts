@@ -9,7 +9,7 @@ import type { Table } from './table.ts';
 export interface ChangeTarget {
   write(statement: Statement): void;
   insert<T extends object>(table: Table<T>, item: T): void;
-  /** Replaces a row with the same id. */
+  /** Replaces a row with the same key. */
   replace<T extends object>(table: Table<T>, item: T): void;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The rules of the columns, built from the grammars of `core`, each of which exists once. Rules of JSON columns
+ * The rules of the columns, built from the grammars of names, each of which exists once. Rules of JSON columns
  * describe what the store writes, which is not the form of requests.
  */
 import { ADMIN_ID, parseActorName, parseCredentialType, UUID } from '../core/names.ts';

@@ -18,7 +18,7 @@ export function nullable(rule: ValueRule): ValueRule {
   return (value) => (value === null ? null : rule(value));
 }
 
-/** A text that a parser of `core` accepts. */
+/** A text that the parser accepts. */
 export function parsed(parse: (text: string) => unknown): ValueRule {
   return (value) => {
     if (typeof value !== 'string') return 'must be a text';

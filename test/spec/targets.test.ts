@@ -126,14 +126,19 @@ test('a denial names the nearest target only to callers who may list', async () 
 test('a simulation of a use with a request decides by the targets too', async () => {
   const path = await store();
   const agent = await service.agent('asking', { 'targets/*': ['use'] });
-  const simulate = async (method: string, url: string, who = admin) => {
-    const body = { agent: 'asking', resource: path, action: 'use', request: { method, url } };
+  const simulate = async (method: string, url: string, who = admin, resource = path) => {
+    const body = { agent: 'asking', resource, action: 'use', request: { method, url } };
     const answer = await who.post('/api/v1/policies/simulate', body);
     assert.equal(answer.status, 200, answer.text);
     return answer.body.data;
   };
   const none = await simulate('GET', `${origin}/v1/a`);
   assert.match(none.reason, / But the credential has no targets, or does not exist\.$/);
+  const absent = await simulate('GET', `${origin}/v1/a`, admin, 'targets/absent');
+  assert.match(absent.reason, / But the credential does not exist\.$/);
+  // One that may not list does not learn that.
+  const blind = await simulate('GET', `${origin}/v1/a`, agent, 'targets/absent');
+  assert.match(blind.reason, / But the credential has no targets, or does not exist\.$/);
   await put(path, { service: 'github', targets: [{ ...LOCAL, paths: ['/v1/*', '/user/*'] }] });
   const allowed = await simulate('GET', `${origin}/v1/a?b=c`);
   assert.deepEqual([allowed.allowed, allowed.policy_name, allowed.lease_ttl], [true, 'asking-0', 300]);

@@ -27,7 +27,7 @@ const ENTRY_PROOF = {
   verifierKey,
 };
 export const EntryProof = shape('EntryProof', ENTRY_PROOF);
-export type EntryProof = ValueOf<typeof ENTRY_PROOF>;
+export type ProvenEntry = ValueOf<typeof ENTRY_PROOF>;
 
 const CONSISTENCY_PROOF = {
   from: count(),
@@ -37,4 +37,4 @@ const CONSISTENCY_PROOF = {
   proof: hashes('Base64 of the hashes, as in RFC 6962, section 2.1.2.'),
 };
 export const ConsistencyProof = shape('ConsistencyProof', CONSISTENCY_PROOF);
-export type ConsistencyProof = ValueOf<typeof CONSISTENCY_PROOF>;
+export type ProvenConsistency = ValueOf<typeof CONSISTENCY_PROOF>;

@@ -9,7 +9,7 @@ import { readEntries } from '../../store/audit-log.ts';
 import type { Vault } from '../vault.ts';
 import { CheckpointConflictError, type SignedCheckpoint } from './checkpoints.ts';
 import { IncompleteTreeError, LogTree } from './log-tree.ts';
-import type { ConsistencyProof, EntryProof } from './proofs.ts';
+import type { ProvenConsistency, ProvenEntry } from './proofs.ts';
 
 /** @throws ACCESS_DENIED, UNAUTHENTICATED, SESSION_EXPIRED, INTEGRITY_FAILURE, UNAVAILABLE; so does each of these */
 export async function readCheckpoint(vault: Vault, context: Context): Promise<SignedCheckpoint> {
@@ -18,7 +18,7 @@ export async function readCheckpoint(vault: Vault, context: Context): Promise<Si
 }
 
 /** @throws NOT_FOUND if the log has no such entry */
-export async function proveEntry(vault: Vault, context: Context, seq: number): Promise<EntryProof> {
+export async function proveEntry(vault: Vault, context: Context, seq: number): Promise<ProvenEntry> {
   await vault.ledger.read(authorize(context, 'audit.proof'));
   const [entry] = await vault.store.run(readEntries(seq, seq, 1));
   if (entry === undefined) throw new ApiError('NOT_FOUND', 'The log has no such entry.');
@@ -38,7 +38,7 @@ export async function proveConsistency(
   context: Context,
   from: number,
   to: number | null,
-): Promise<ConsistencyProof> {
+): Promise<ProvenConsistency> {
   await vault.ledger.read(authorize(context, 'audit.proof'));
   return intact(async () => {
     const newest = await vault.checkpoints.covering(to ?? from);

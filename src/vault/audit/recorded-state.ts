@@ -1,5 +1,5 @@
 /**
- * State that answers to the log. A row with a MAC counts only if the newest entry with its subject records exactly that
+ * State that must match the audit log. A row with a MAC counts only if the newest entry with its subject records exactly that
  * MAC, so that a row that was replayed or rolled back outside Leasehold has no effect. SOURCE: docs/formats.md,
  * "State in the log".
  */

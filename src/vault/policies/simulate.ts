@@ -78,13 +78,17 @@ const ROLE_REASONS: ReadonlyMap<string | null, string> = new Map([
 
 const DENIED: Omit<Simulated, 'reason'> = { allowed: false, policyName: null, leaseTtlSeconds: null };
 
-/** Why the targets do not allow the request; null if they do. Only callers who may list learn of other hosts. */
+/**
+ * Why the targets do not allow the request; null if they do. Only callers who may list learn of other hosts, and whether
+ * the credential exists.
+ */
 function lackOfTargets(state: BatchState, caller: Caller, path: CredentialPath, request: UseRequest): string | null {
   const credential = state.credential(path);
+  const mayRead = access(state, caller, 'list', path).allowed;
+  if (credential === null && mayRead) return toldOf({ code: 'credential_not_found' });
   const binding = credential === null ? null : state.binding(credential);
   if (binding === null) return toldOf({ code: 'targets_not_found' });
   const byTargets = decideTarget(binding, request);
   if (byTargets.allowed) return null;
-  const mayRead = access(state, caller, 'list', path).allowed;
   return toldOf(mayRead ? byTargets.denial : withoutNearest(byTargets.denial));
 }

@@ -34,7 +34,8 @@ const sessionReply = (agentName: string, expiresAt: number, now: number) => ({
   agentName,
   expiresAt,
   expiresInSeconds: Math.floor((expiresAt - now) / 1000),
-  operator: null,
+  roles: null,
+  endsAt: null,
 });
 
 export class Model extends Records {
