@@ -96,7 +96,7 @@ interface RouteHead {
   /** The path as in OpenAPI: `{name}` is a parameter. Only `{path}` may contain slashes. */
   readonly path: string;
   readonly summary: string;
-  /** The schemas of the path parameters, in order, for the document. The parsers of names and paths check the values. */
+  /** The schemas of the path parameters, in order, for the document. Parsers check the values. */
   readonly params: Readonly<Record<string, TSchema>>;
   /** The status of success. The default is 200, or 204 for a route without `data` and `content`. */
   readonly status: 200 | 201 | 204;

@@ -79,8 +79,8 @@ const ROLE_REASONS: ReadonlyMap<string | null, string> = new Map([
 const DENIED: Omit<Simulated, 'reason'> = { allowed: false, policyName: null, leaseTtlSeconds: null };
 
 /**
- * Why the targets do not allow the request; null if they do. Only callers who may list learn of other hosts, and whether
- * the credential exists.
+ * Why the targets do not allow the request; null if they do. Only callers who may list learn of other hosts, and
+ * whether the credential exists.
  */
 function lackOfTargets(state: BatchState, caller: Caller, path: CredentialPath, request: UseRequest): string | null {
   const credential = state.credential(path);
