@@ -43,6 +43,7 @@ import { callerKey, LargeBodies, MAX_BODY_BYTES, RequestScheduler } from './requ
 import type { MetricsPage, ProveService } from './route.ts';
 import { isInexactTarget, routingError } from './routing-errors.ts';
 import { parseJson } from './strict-json.ts';
+import { UnreadResponses } from './unread-responses.ts';
 import { handleUpgrades, shouldUpgrade } from './upgrades.ts';
 import { VALIDATOR } from './validation.ts';
 
@@ -109,7 +110,11 @@ export function createServer(parts: HttpParts): HttpServer {
   const connections = new ConnectionLimits(app.server, newRequestId);
   measures.openConnections = () => connections.total;
   setTimeouts(app.server, timeouts);
-  const order = new RequestOrder(app.server, (socket) => connections.recordIdle(socket));
+  const unread = new UnreadResponses((caller, count) => parts.log.unreadClosed(caller, count));
+  const order = new RequestOrder(app.server, (socket, response) => {
+    connections.recordIdle(socket);
+    unread.delete(response);
+  });
   allowHalfOpen(app.server);
   handleConnectAndExpect(app.server, newRequestId, (socket) => order.isResponding(socket));
   handleUpgrades(app.server);
@@ -117,6 +122,7 @@ export function createServer(parts: HttpParts): HttpServer {
   app.decorateRequest('authentication', null);
   app.decorateRequest('token', '');
   app.decorateRequest('isBrowserSession', false);
+  app.decorateRequest('sendsList', false);
   const starts = new RequestScheduler();
   const largeBodies = new LargeBodies();
   app.addHook('onRequest', (request, reply, done) => {
@@ -125,6 +131,8 @@ export function createServer(parts: HttpParts): HttpServer {
     const isGone = (): boolean => request.raw.socket.destroyed || request.raw.socket.writableEnded;
     if (isGone()) return void reply.hijack();
     const start = (act: () => void): void => {
+      const caller = callerKey(request);
+      unread.add(reply.raw, caller, request);
       // WHY it catches: it may run in a timer, and the vault may have been locked meanwhile.
       const begin = (): void => {
         try {
@@ -134,7 +142,7 @@ export function createServer(parts: HttpParts): HttpServer {
           done(toError(error));
         }
       };
-      if (!starts.run(request, begin)) done(OVERLOADED);
+      if (!starts.run(caller, request, begin)) done(OVERLOADED);
     };
     const { config } = request.routeOptions;
     order.enter(request.raw, config.measures ?? measures.unrouted, () => {
@@ -252,6 +260,8 @@ declare module 'fastify' {
     token: string;
     /** Whether the token came in the parts of a browser's session. */
     isBrowserSession: boolean;
+    /** Whether the response is a list, which holds rows besides the text that waits to be sent. */
+    sendsList: boolean;
   }
   interface FastifyContextConfig {
     readonly measures?: RouteMeasures;

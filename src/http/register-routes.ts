@@ -229,5 +229,6 @@ function send(request: FastifyRequest, reply: FastifyReply, row: Route, result: 
     return reply.type(JSON_TYPE).send(serializerOf(row, reply)({ data, meta }));
   }
   const { stream, headers = {}, type } = result;
+  request.sendsList = true;
   return reply.headers(headers).type(type).send(stream);
 }

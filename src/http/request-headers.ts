@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Type } from 'typebox';
 import { IDEMPOTENCY_KEY, type IdempotencyKey, parseIdempotencyKey } from '../core/idempotency.ts';
 import type { Context } from '../core/operation.ts';
-import { ApiError } from '../engine/errors.ts';
+import { ApiError, invalidRequest } from '../engine/errors.ts';
 import { ENTITY_TAG, entityTag, type RequestTexts } from '../vault/header-digests.ts';
 import { countHeader } from './guard.ts';
 import type { Call } from './route.ts';
@@ -30,7 +30,12 @@ function tagsIn(header: string): { readonly tag: string; readonly isWeak: boolea
   return [...header.matchAll(OWN_TAG)].map(([, weak, tag = '']) => ({ tag, isWeak: weak !== undefined }));
 }
 
-/** Null if the request has none that the decision checks. */
+const ENTITY_TAGS = /^(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*$/;
+
+/**
+ * Null if the request has none that the decision checks. WHY a malformed If-None-Match is an error: the client wants
+ * to replace nothing, and ignoring what it means would. @throws INVALID_REQUEST
+ */
 export function preconditionOf(
   { method, headers }: IncomingMessage,
   represent: Represent | null,
@@ -46,6 +51,8 @@ export function preconditionOf(
   // A GET with the tag of what it would return is answered by `isUnchanged`, once the data is known.
   const excluded = method === 'GET' ? undefined : noneMatch;
   if (match === undefined && excluded === undefined) return null;
+  if (excluded !== undefined && excluded.trim() !== '*' && !ENTITY_TAGS.test(excluded.trim()))
+    throw invalidRequest('If-None-Match', 'must be * or a list of entity tags');
   return (target) =>
     target === null
       ? match === undefined

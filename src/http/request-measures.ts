@@ -53,5 +53,7 @@ export interface RequestLog {
     readonly remoteAddr: string | undefined;
   }): void;
   acceptFailed(error: Error): void;
+  /** Connections of the caller were closed, because too much of its responses was not read. */
+  unreadClosed(caller: string, connections: number): void;
   unexpectedError(error: unknown, requestId: string): void;
 }

@@ -1,6 +1,7 @@
 /**
- * The requests of each connection that have no complete response yet: how many a client may send ahead, and in which
- * order they take effect. SOURCE: RFC 9112, section 9.3.2: in order, unless all of them have safe methods.
+ * The requests of each connection that have no complete response yet: how many a client may send ahead, and that one
+ * after the other takes effect. WHY not several with safe methods at a time, as RFC 9112, section 9.3.2, allows: their
+ * responses would wait in memory for each other.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -8,7 +9,6 @@ import type { RouteMeasures } from './request-measures.ts';
 
 /** The request that is being answered, and eight that were sent without waiting for its response. */
 const MAX_UNANSWERED = 9;
-const SAFE_METHODS: ReadonlySet<unknown> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);
 
 interface Entry {
   readonly request: IncomingMessage;
@@ -23,21 +23,21 @@ interface Entry {
 export class RequestOrder {
   /** Oldest first. */
   readonly #unanswered = new WeakMap<Socket, Entry[]>();
-  readonly #onAnswered: (socket: Socket) => void;
+  readonly #onAnswered: (socket: Socket, response: ServerResponse) => void;
 
   /**
    * Closes connections that send more requests ahead without reading responses. `onAnswered` is called when a response
    * ends.
    */
-  constructor(server: Server, onAnswered: (socket: Socket) => void) {
+  constructor(server: Server, onAnswered: (socket: Socket, response: ServerResponse) => void) {
     this.#onAnswered = onAnswered;
     // It runs before the framework's own listener.
     server.prependListener('request', (request, response) => this.#add(request, response));
   }
 
   /**
-   * Calls `start` when the earlier requests of the connection are answered; immediately if they and this one are safe.
-   * The end of the response is counted in `measures`.
+   * Calls `start` when the earlier requests of the connection are answered. The end of the response is counted in
+   * `measures`.
    */
   enter(request: IncomingMessage, measures: RouteMeasures, start: () => void): void {
     const entries = this.#unanswered.get(request.socket) ?? [];
@@ -63,23 +63,16 @@ export class RequestOrder {
     response.on('close', () => {
       entries.splice(entries.indexOf(entry), 1);
       startNext(entries);
-      this.#onAnswered(socket);
+      this.#onAnswered(socket, response);
       const status = response.headersSent ? response.statusCode : 0;
       entry.measures?.ended(status, performance.now() - entry.startedAt);
     });
   }
 }
 
-function startNext(entries: readonly Entry[]): void {
-  if (entries.length === 0) return;
-  const ready: (() => void)[] = [];
-  let isEarlierSafe = true;
-  for (const [index, entry] of entries.entries()) {
-    const isSafe = SAFE_METHODS.has(entry.request.method);
-    if (index > 0 && !(isEarlierSafe && isSafe)) break;
-    isEarlierSafe = isSafe;
-    if (entry.start !== null) ready.push(entry.start);
-    entry.start = null;
-  }
-  for (const start of ready) start();
+function startNext([entry]: readonly Entry[]): void {
+  const start = entry?.start ?? null;
+  if (entry === undefined || start === null) return;
+  entry.start = null;
+  start();
 }

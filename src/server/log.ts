@@ -36,6 +36,9 @@ export function createLog(level: LogLevel): ServiceLog {
     acceptFailed(error) {
       if (mayWriteFailure()) log.error({ stack: stackOf(error) }, 'a connection could not be accepted');
     },
+    unreadClosed(caller, connections) {
+      if (mayWriteRejection()) log.warn({ caller, connections }, 'closed connections whose responses were not read');
+    },
     // WHY bounded: a client may be able to repeat the request that causes the error.
     unexpectedError(error, requestId) {
       if (mayWriteFailure()) log.error({ request_id: requestId, stack: stackOf(error) }, 'unexpected error');

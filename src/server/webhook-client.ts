@@ -8,6 +8,8 @@ import { errnoSuffix, StartupError } from '../platform/errors.ts';
 import { readSecretBytes, warnIfReadableByOthers } from '../platform/private-files.ts';
 
 const MAX_RESPONSE_CHARACTERS = 64 * 1024;
+/** A receiver that sends single bytes would otherwise take thousands of steps of the event loop. */
+const MAX_RESPONSE_CHUNKS = 256;
 const TIMEOUT_MS = 30_000;
 const TOKEN = /^[!-~]{1,8192}$/;
 
@@ -71,10 +73,12 @@ export async function post(send: typeof fetch, { url, headers, body, signal }: H
 async function readStart(response: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
+  let chunks = 0;
   for await (const chunk of response.body ?? []) {
     text += decoder.decode(chunk, { stream: true });
+    chunks += 1;
     // Leaving the loop cancels the body.
-    if (text.length >= MAX_RESPONSE_CHARACTERS) break;
+    if (text.length >= MAX_RESPONSE_CHARACTERS || chunks >= MAX_RESPONSE_CHUNKS) break;
   }
   return text.slice(0, MAX_RESPONSE_CHARACTERS);
 }

@@ -66,6 +66,8 @@ export class ScanTurns {
 interface SteppedList<T, Place> {
   readonly start: Place;
   list(from: Place, limit: number): Promise<ListStep<T, Place>>;
+  /** Decides again whether the caller may read on, and what. @throws the decision's error */
+  decideAgain(): Promise<unknown>;
   count(from: Place, atMost: number): Promise<CountStep<Place>>;
 }
 
@@ -110,18 +112,27 @@ export async function countFrom<Place>(
   return { count, next };
 }
 
-async function* inSteps<T, Place>(
+/** A client that reads a list slowly keeps it open for long; as long as this a decision counts. */
+const DECIDED_FOR_MS = 1000;
+
+/** Reads a list in steps, the first of which follows a decision. */
+export async function* inSteps<T, Place>(
   start: Place | null,
   limit: number,
-  source: SteppedList<T, Place>,
+  source: Pick<SteppedList<T, Place>, 'list' | 'decideAgain'>,
   reader: ListReader,
 ): AsyncGenerator<readonly T[]> {
   let place = start;
   let left = limit;
+  let decidedAt = performance.now();
   const findRows = async (): Promise<readonly T[]> => {
     let found: readonly T[] = [];
     while (place !== null && found.length === 0) {
       await yieldToEventLoop(reader.signal);
+      if (performance.now() - decidedAt >= DECIDED_FOR_MS) {
+        await source.decideAgain();
+        decidedAt = performance.now();
+      }
       const step = await source.list(place, Math.min(left, STEP_ROWS));
       found = step.rows;
       place = step.next;

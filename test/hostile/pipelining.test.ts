@@ -54,7 +54,7 @@ test('a connection that reads its responses may send any number of requests', as
   }
 });
 
-test('pipelined requests take effect in order unless all of them are safe', async () => {
+test('pipelined requests take effect in order', async () => {
   const KEPT = 'Connection: keep-alive';
   const store = (value: string): Buffer =>
     fixture.bytesOf({

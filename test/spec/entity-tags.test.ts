@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Client } from '../kit/client.ts';
 import { addOperator } from '../kit/operators.ts';
-import { assertRejected, auditEntriesOf } from '../kit/responses.ts';
+import { assertInvalid, assertRejected, auditEntriesOf } from '../kit/responses.ts';
 import { startAnotherNode, startTestService } from '../kit/service.ts';
 import { STORE } from '../kit/stores.ts';
 
@@ -140,6 +140,9 @@ for (const [kind, make] of Object.entries(KINDS)) {
     assert.equal((await admin.call('GET', path, undefined, { 'if-match': tag })).status, 200);
     assertRejected(await admin.call('GET', path, undefined, { 'if-match': OTHER_TAG }), 'PRECONDITION_FAILED');
     assertRejected(await admin.call('PUT', path, bodies[1], { 'if-none-match': tag }), 'PRECONDITION_FAILED');
+    for (const malformed of ['*, *', '*,', `${tag}, *`, 'W/*', '"*', '"a" "b"', 'a', '']) {
+      assertInvalid(await admin.call('PUT', path, bodies[1], { 'if-none-match': malformed }), 'If-None-Match');
+    }
     assert.equal((await admin.call('PUT', path, bodies[1], { 'if-none-match': OTHER_TAG })).status, 200);
   });
 }

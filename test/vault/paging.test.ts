@@ -29,6 +29,7 @@ function evenNumbers(upTo: number) {
   };
   return {
     start: 0,
+    decideAgain: async () => undefined,
     list: async (from: number, limit: number) => look(from, limit),
     count: async (from: number, atMost: number) => {
       const { rows, next } = look(from, atMost);
@@ -60,6 +61,27 @@ test('a page starts where its offset was reached, and skipped rows are not read 
   const { rows } = await readListing({ limit: 2, offset: 20 }, { ...source, list }, STAYING);
   assert.deepEqual(await Array.fromAsync(rows), [[40, 42]]);
   assert.deepEqual(begun, [39]);
+});
+
+test('a list that is read slowly is decided again, and ends with that decision', async (t) => {
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
+  let decisions = 0;
+  const source = {
+    ...evenNumbers(50),
+    async decideAgain() {
+      decisions += 1;
+      if (decisions === 2) throw new Error('denied');
+    },
+  };
+  const { rows } = await readListing(null, source, STAYING);
+  const batches = rows[Symbol.asyncIterator]();
+  const read = async () => (await batches.next()).value;
+  assert.deepEqual([await read(), await read(), decisions], [[0, 2], [4, 6], 0]);
+  now += 1000;
+  assert.deepEqual([await read(), await read(), decisions], [[8, 10], [12, 14], 1]);
+  now += 1000;
+  await assert.rejects(read, /denied/);
 });
 
 test('waiters resume one at a time, in order', async () => {
@@ -104,6 +126,7 @@ test('scans of a caller run one after the other, and one whose client leaves end
   const scans = clients.map(({ name, leaving: { signal } }) => {
     const endless = {
       start: 0,
+      decideAgain: async () => undefined,
       list: async () => assert.fail('listed'),
       count: async (from: number) => {
         steps.push(name);
@@ -135,6 +158,7 @@ test('rows that few steps find are no longer looked for once the client has left
   let steps = 0;
   const source = {
     start: 0,
+    decideAgain: async () => undefined,
     count: async () => assert.fail('counted'),
     list: async (from: number) => {
       steps += 1;

@@ -2,11 +2,15 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { listPolicies, replacePolicy } from '../../src/vault/policies/endpoints.ts';
+import { parsePath } from '../../src/core/path.ts';
+import { listCredentials } from '../../src/vault/credentials/credentials.ts';
+import { deletePolicy, listPolicies, replacePolicy } from '../../src/vault/policies/endpoints.ts';
 import { Policy, type PolicyInput } from '../../src/vault/policies/policy.ts';
+import { UseLimits } from '../../src/vault/use/use-limits.ts';
 import { as, enrol, logIn, newAgentKey } from './agents-fixture.ts';
 import {
   admin,
+  CONNECTED,
   get,
   type OpenedVault,
   type OpenOptions,
@@ -108,4 +112,42 @@ test('in recovery mode an expired policy is not deleted, and reads succeed', asy
       ['brief'],
     );
   }
+});
+
+test('a use in the moment in which a policy without limits expires is counted under the limits of the other', async (t) => {
+  const hands = { now: NOW };
+  const vault = await openAt(t, hands);
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  const uses = { principal: 'agent:ci', resources: ['prod/*'], actions: ['use'] } satisfies Partial<PolicyInput>;
+  for (const draft of [
+    { ...uses, name: 'strict', limits: { uses_per_hour: 1 } },
+    { ...uses, name: 'brief', max_ttl: 1, expires_at: new Date(END).toISOString() },
+  ])
+    await vault.ledger.submit(replacePolicy.operation(admin(), Policy.parse(draft)));
+  const limits = new UseLimits(vault.ledger, () => vault.clock.now());
+  t.after(() => limits.stop());
+  const ci = await as(vault, (await logIn(vault, 'ci', key)).token.reveal());
+  hands.now = END;
+  const admitted = await Promise.allSettled(Array.from({ length: 5 }, () => limits.admit(ci, parsePath('prod/key'))));
+  assert.equal(admitted.filter(({ status }) => status === 'fulfilled').length, 1);
+});
+
+test('a list of credentials that is read slowly follows the policies', async (t) => {
+  const hands = { now: NOW };
+  const vault = await openAt(t, hands);
+  const key = newAgentKey();
+  await enrol(vault, 'ci', key);
+  for (let n = 0; n < 501; n++) await put(vault, `prod/key-${String(n).padStart(3, '0')}`, 'v');
+  const listing = { ...GRANT, name: 'lists', actions: ['list'] } satisfies PolicyInput;
+  await vault.ledger.submit(replacePolicy.operation(admin(), Policy.parse(listing)));
+  const ci = await as(vault, (await logIn(vault, 'ci', key)).token.reveal());
+  let monotonic = 0;
+  t.mock.method(performance, 'now', () => monotonic);
+  const { rows } = await listCredentials(vault, ci, { type: null }, null, CONNECTED);
+  const batches = rows[Symbol.asyncIterator]();
+  assert.equal((await batches.next()).value?.length, 500);
+  await vault.ledger.submit(deletePolicy.operation(admin(), Policy.parseKey('lists')));
+  monotonic += 1000;
+  assert.deepEqual(await batches.next(), { done: true, value: undefined });
 });

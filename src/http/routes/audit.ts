@@ -158,8 +158,8 @@ export const auditRoutes: readonly Route[] = [
     permission: 'audit.export',
     content: { mediaType: 'application/x-ndjson', description: 'One audit entry per line.' },
     showsLog: true,
-    async handle({ vault, context }) {
-      const { head, rows } = await exportEntries(vault, context);
+    async handle({ vault, context, listSignal }) {
+      const { head, rows } = await exportEntries(vault, context, listSignal());
       const words = head === null ? '' : headWords(head);
       // A head record that was tampered with may contain any text.
       const headers = HEAD_WORDS.test(words) ? { 'leasehold-audit-head': words } : {};

@@ -48,6 +48,7 @@ export async function listApprovals(
   const whose = agent === null ? { agentId: null } : { agentId: agent.id, agentName: null };
   const query = { ...filter, ...whose, now };
   const source = {
+    decideAgain: () => ledger.read(list(context)),
     start: NEWEST_APPROVAL,
     async list(beforeId: string, limit: number) {
       const { rows, next } = await store.run(readApprovalPage(store.dialect, query, beforeId, limit));

@@ -5,11 +5,11 @@
 
 import { authorize } from '../../core/authorize.ts';
 import type { Context } from '../../core/operation.ts';
-import { countEntries, findSeqAt, readHead, listEntries as readMatches } from '../../store/audit-log.ts';
+import { countEntries, findSeqAt, readEntries, readHead, listEntries as readMatches } from '../../store/audit-log.ts';
 import type { Store } from '../../store/port.ts';
 import type { AuditFilter, CountStep, EntryRange } from '../../store/queries.ts';
 import type { Head } from '../../store/store.ts';
-import { type Listing, type PageRequest, readListing, STEP_ROWS, scanEntries, sliceListing } from '../paging.ts';
+import { inSteps, type Listing, type PageRequest, readListing, sliceListing } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 import type { AuditEntry } from './audit-entry.ts';
 import type { VerificationResult, VerificationStatus } from './verification/verifier.ts';
@@ -45,6 +45,7 @@ export async function listEntries(
   const rest = (place: number): EntryRange =>
     order === 'asc' ? { from: place, to, order } : { from, to: place, order };
   const source = {
+    decideAgain: () => ledger.read(authorize(context, 'audit.list')),
     start: order === 'asc' ? from : to,
     list: (place: number, limit: number) => store.run(readMatches(store.dialect, filter, rest(place), limit)),
     count: async (place: number, atMost: number) =>
@@ -73,12 +74,22 @@ async function findRange(store: Store, query: EntryQuery): Promise<EntryRange | 
 
 /** The entries up to the current last one, oldest first, in steps; and the current head record. */
 export async function exportEntries(
-  vault: Vault,
+  { ledger, store, scanTurns }: Vault,
   context: Context,
+  signal: AbortSignal,
 ): Promise<{ head: Head | null; rows: AsyncIterable<readonly AuditEntry[]> }> {
-  await vault.ledger.read(authorize(context, 'audit.export'));
-  const { head, last } = await vault.store.run(readHead());
-  return { head, rows: scanEntries(vault.store, last?.seq ?? 0, STEP_ROWS) };
+  const decide = () => ledger.read(authorize(context, 'audit.export'));
+  await decide();
+  const { head, last } = await store.run(readHead());
+  const lastSeq = last?.seq ?? 0;
+  const list = async (from: number, limit: number) => {
+    const rows = await store.run(readEntries(from, lastSeq, limit));
+    const next = (rows.at(-1)?.seq ?? lastSeq) + 1;
+    return { rows, next: next > lastSeq ? null : next };
+  };
+  const source = { decideAgain: decide, list };
+  const reader = scanTurns.readerOf(context, signal, 'log');
+  return { head, rows: inSteps(lastSeq === 0 ? null : 1, Number.POSITIVE_INFINITY, source, reader) };
 }
 
 /** Null after the year 9999, where no entry can be. */

@@ -6,7 +6,14 @@
 import type { VersionInfo } from '../../core/batch-state.ts';
 import { putRow, removeRow } from '../../core/change.ts';
 import { type CredentialId, type CredentialType, DEFAULT_TYPE } from '../../core/names.ts';
-import { type Context, denied, type Operation, operation, succeeded } from '../../core/operation.ts';
+import {
+  type Context,
+  denied,
+  type Operation,
+  type OperationInput,
+  operation,
+  succeeded,
+} from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { ALL_PATHS, type PathRange } from '../../core/pattern.ts';
 import { access, credentialAltered, credentialNotFound } from './access.ts';
@@ -88,10 +95,21 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
 }
 
 export function list(context: Context): Operation<readonly PathRange[]> {
-  return operation({ context, permission: 'credential.list', resource: '*' }, ({ caller, state, entry }) => {
-    if (caller.kind === 'admin' || caller.kind === 'operator') return succeeded(ALL_PATHS, entry('allowed'));
-    return succeeded(state.control.policies.grantedRanges(caller.agent.name, 'list'), entry('allowed'));
-  });
+  return operation({ context, permission: 'credential.list', resource: '*' }, (input) =>
+    succeeded(rangesOf(input), input.entry('allowed')),
+  );
+}
+
+/** What the caller may list now. Not recorded, as the rest of a list that `list` has recorded. */
+export function listedRanges(context: Context): Operation<readonly PathRange[]> {
+  return operation({ context, permission: 'credential.list', resource: '*' }, (input) =>
+    succeeded(rangesOf(input), null),
+  );
+}
+
+function rangesOf({ caller, state }: OperationInput): readonly PathRange[] {
+  if (caller.kind === 'admin' || caller.kind === 'operator') return ALL_PATHS;
+  return state.control.policies.grantedRanges(caller.agent.name, 'list');
 }
 
 export interface Metadata {

@@ -15,7 +15,7 @@ import { type Listing, type PageRequest, readListing } from '../paging.ts';
 import type { OngoingUse } from '../use/uses.ts';
 import type { Vault } from '../vault.ts';
 import type { CountedCredential, Credential } from './credential.ts';
-import { list, type Metadata, type NewValue, readMetadata, store } from './credential-operations.ts';
+import { list, listedRanges, type Metadata, type NewValue, readMetadata, store } from './credential-operations.ts';
 import { type RetrievalResult, type RetrieveRequest, retrieve } from './retrieve.ts';
 
 /** Approximate size of the rows of a stored value without its texts. WHY: small values would cost almost nothing. */
@@ -77,9 +77,11 @@ export async function listCredentials(
   signal: AbortSignal,
 ): Promise<Listing<CountedCredential>> {
   const { ledger, store, scanTurns } = vault;
-  const ranges = await ledger.submit(list(context));
-  const query = { ranges, type: filter.type };
+  const query = { ranges: await ledger.submit(list(context)), type: filter.type };
   const source = {
+    async decideAgain() {
+      query.ranges = await ledger.read(listedRanges(context));
+    },
     start: FIRST_CREDENTIAL,
     list: (from: CredentialCursor, limit: number) => store.run(readCredentialPage(store.dialect, query, from, limit)),
     count: (from: CredentialCursor, atMost: number) => store.run(countCredentials(store.dialect, query, from, atMost)),

@@ -31,6 +31,7 @@ export async function listLeases(
   const query = { ...filter, agentName: own ?? filter.agentName, agentId, now };
   const { store, scanTurns } = vault;
   const source = {
+    decideAgain: () => vault.ledger.read(list(context)),
     start: NEWEST_LEASE,
     list: (beforeSeq: number, limit: number) => store.run(readLeasePage(store.dialect, query, beforeSeq, limit)),
     count: (beforeSeq: number, atMost: number) => store.run(countLeases(store.dialect, query, beforeSeq, atMost)),

@@ -48,22 +48,29 @@ export async function readMatrix(
   request: MatrixRequest,
   signal: AbortSignal,
 ): Promise<AccessMatrix> {
-  await vault.ledger.read(authorize(context, 'policy.matrix'));
+  const decide = () => vault.ledger.read(authorize(context, 'policy.matrix'));
+  await decide();
   const { memory } = vault.ledger;
   const all = memory.control.agents().filter(({ name }) => name.startsWith(request.agentPrefix));
   const page = all.slice(request.agents.offset, request.agents.offset + request.agents.limit);
   const agents = page.map(({ name }) => name);
   const reader = vault.scanTurns.readerOf(context, signal);
-  const { paths, total } = await readPaths(vault, request, reader);
+  const { paths, total } = await readPaths(vault, request, reader, decide);
   const decideAll = () => decideCells(() => memory.control.policies, agents, paths, signal);
   const { decisions, cells } = await reader.inTurn(decideAll);
   return { agents, agentsTotal: all.length, paths, pathsTotal: total, decisions, cells };
 }
 
-async function readPaths({ store }: Vault, { prefix, paths: page }: MatrixRequest, reader: ListReader) {
+async function readPaths(
+  { store }: Vault,
+  { prefix, paths: page }: MatrixRequest,
+  reader: ListReader,
+  decideAgain: () => Promise<unknown>,
+) {
   const ranges = prefix === null ? ALL_PATHS : toRanges([prefix, `${prefix}/*`] as readonly string[] as Pattern[]);
   const query = { ranges, type: null };
   const source = {
+    decideAgain,
     start: FIRST_CREDENTIAL,
     list: (from: CredentialCursor, limit: number) => store.run(listCredentials(store.dialect, query, from, limit)),
     count: (from: CredentialCursor, atMost: number) => store.run(countCredentials(store.dialect, query, from, atMost)),

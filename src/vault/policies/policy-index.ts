@@ -243,7 +243,7 @@ export class PolicyIndex {
   expired(now: number): Policy[] {
     if (now < this.#nextExpiry) return [];
     const all = this.all();
-    this.#nextExpiry = Math.min(...all.map(({ expiresAt }) => expiresAt ?? Number.POSITIVE_INFINITY));
+    this.#nextExpiry = all.reduce((next, { expiresAt }) => Math.min(next, expiresAt ?? next), Number.POSITIVE_INFINITY);
     return all.filter((policy) => hasExpired(policy, now));
   }
 

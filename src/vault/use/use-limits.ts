@@ -11,6 +11,7 @@ import type { Context } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { TokenBuckets } from '../../ledger/token-buckets.ts';
+import { NOOP } from '../audit/lifecycle.ts';
 import type { PolicyLimits } from '../policies/policy.ts';
 import { LIMIT_KINDS, type LimitKind, recordRejectedUses } from './misuse-operations.ts';
 
@@ -68,7 +69,10 @@ export class UseLimits {
     // Operators have no limits: only those with the role admin may use a credential.
     if (authentication.kind === 'admin' || authentication.kind === 'operator') return UNLIMITED;
     const { agentName } = authentication;
-    const policy = this.#ledger.memory.control.policies.findDecidingPolicy(agentName, 'use', path);
+    const { memory } = this.#ledger;
+    // WHY: the next batch deletes the policies that have expired, and then another one may decide.
+    if (memory.control.policies.expired(this.#now()).length > 0) await this.#ledger.submit(NOOP);
+    const policy = memory.control.policies.findDecidingPolicy(agentName, 'use', path);
     if (policy === null || policy.limits === null) return UNLIMITED;
     const subject: Subject = { agentName, policyName: policy.name };
     const exceeded = this.#exceeded(subject, policy.limits);

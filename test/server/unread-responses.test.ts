@@ -1,0 +1,104 @@
+// What responses that are not read hold in memory is bounded: by caller, and in total.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { UnreadResponses } from '../../src/http/unread-responses.ts';
+
+const MIB = 1024 * 1024;
+
+/** A response of which that many bytes wait. */
+function waiting(bytes: number) {
+  const state = { isDestroyed: false };
+  const response = {
+    get writableLength() {
+      return state.isDestroyed ? 0 : bytes;
+    },
+    destroy: () => {
+      state.isDestroyed = true;
+    },
+  };
+  return { state, response: response as unknown as ServerResponse };
+}
+
+function openScene(t: TestContext, limits: { bytesPerCaller: number; bytesInTotal: number }) {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const closed: [string, number][] = [];
+  const unread = new UnreadResponses((caller, count) => closed.push([caller, count]), { ...limits, checkMs: 100 });
+  const add = (caller: string, bytes: number, sendsList = false) => {
+    const { state, response } = waiting(bytes);
+    unread.add(response, caller, { sendsList });
+    return { ...state, response, isDestroyed: () => state.isDestroyed };
+  };
+  return { unread, closed, add, check: () => t.mock.timers.tick(100) };
+}
+
+test('a caller over its share loses the oldest of its connections, and others lose none', (t) => {
+  const { closed, add, check } = openScene(t, { bytesPerCaller: 10 * MIB, bytesInTotal: 100 * MIB });
+  const greedy = [4, 4, 0, 4, 4].map((size) => add('greedy', size * MIB));
+  const calm = [add('calm', 9 * MIB), add('calm', 0)];
+  check();
+  assert.deepEqual(
+    greedy.map(({ isDestroyed }) => isDestroyed()),
+    [true, true, false, false, false],
+  );
+  assert.ok(calm.every(({ isDestroyed }) => !isDestroyed()));
+  assert.deepEqual(closed, [['greedy', 2]]);
+  check();
+  assert.equal(closed.length, 1);
+});
+
+test('a list counts with the rows that it holds', (t) => {
+  const { closed, add, check } = openScene(t, { bytesPerCaller: 10 * MIB, bytesInTotal: 100 * MIB });
+  for (let n = 0; n < 12; n++) add('reader', 1000, true);
+  check();
+  assert.deepEqual(closed, [['reader', 3]]);
+});
+
+test('all callers together hold no more than the total, and who holds most loses first', (t) => {
+  const { closed, add, check } = openScene(t, { bytesPerCaller: 10 * MIB, bytesInTotal: 20 * MIB });
+  for (const [caller, size] of [
+    ['a', 8],
+    ['b', 4],
+    ['b', 5],
+    ['c', 7],
+  ] as const)
+    add(caller, size * MIB);
+  check();
+  assert.deepEqual(closed, [['b', 1]]);
+});
+
+test('a response that has ended counts no more', (t) => {
+  const { unread, closed, add, check } = openScene(t, { bytesPerCaller: MIB, bytesInTotal: MIB });
+  unread.delete(add('a', 9 * MIB).response);
+  check();
+  assert.deepEqual(closed, []);
+});
+
+test('a client that does not read is cut, and one that reads beside it is served', async (t) => {
+  const closed = Promise.withResolvers<[string, number]>();
+  const limits = { bytesPerCaller: MIB, bytesInTotal: 100 * MIB, checkMs: 10 };
+  const unread = new UnreadResponses((caller, count) => closed.resolve([caller, count]), limits);
+  // More than the buffers of two sockets hold.
+  const body = Buffer.alloc(64 * MIB);
+  const server = createServer((request, response) => {
+    unread.add(response, request.url ?? '', { sendsList: false });
+    response.on('close', () => unread.delete(response));
+    response.end(request.url === '/silent' ? body : 'read');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const ask = async (path: string): Promise<IncomingMessage> => {
+    const [response] = await once(get({ port, path, agent: false }), 'response');
+    return response;
+  };
+  const silent = await ask('/silent');
+  silent.pause();
+  assert.deepEqual(await closed.promise, ['/silent', 1]);
+  const reading = await ask('/reading');
+  assert.deepEqual(await reading.toArray(), [Buffer.from('read')]);
+  await assert.rejects(silent.toArray(), { code: 'ECONNRESET' });
+});
