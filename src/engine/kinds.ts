@@ -151,13 +151,6 @@ export function time<const W extends string | undefined = undefined>(
   });
 }
 
-interface ListLimits {
-  readonly min: number;
-  readonly max?: number;
-  /** Whether words are in the order of their declaration in memory; in that of the request by default. */
-  readonly isSorted?: boolean;
-}
-
 /** 0 or more. */
 export function count<const W extends string | undefined = undefined>(
   options: Options<number, W> = {},
@@ -170,6 +163,13 @@ export function positive<const W extends string | undefined = undefined>(
   options: Options<number, W> = {},
 ): Field<number, number, number, 'required', W> {
   return integer<number, W>({ min: 1, max: Number.MAX_SAFE_INTEGER }, options);
+}
+
+interface ListLimits {
+  readonly min: number;
+  readonly max?: number;
+  /** Whether words are in the order of their declaration in memory; in that of the request by default. */
+  readonly isSorted?: boolean;
 }
 
 /** Several equal texts are one item in memory. */

@@ -4,8 +4,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { invalidRequest } from '../../src/engine/errors.ts';
-import { byDefault, covers, entriesOf, optional, setByServer } from '../../src/engine/field.ts';
-import { integer, list, oneOf, record, text, time } from '../../src/engine/kinds.ts';
+import {
+  byDefault,
+  covers,
+  entriesOf,
+  internal,
+  nullable,
+  nullIfEmpty,
+  optional,
+  setByServer,
+} from '../../src/engine/field.ts';
+import { anyText, boolean, integer, list, oneOf, record, text, time } from '../../src/engine/kinds.ts';
 import { resource, toColumn } from '../../src/engine/resource.ts';
 import { Table } from '../../src/store/table.ts';
 import { runs } from '../kit/property.ts';
@@ -201,4 +210,87 @@ test('a value covers another if it allows all that the other allows; an optional
   for (const [property, outer, inner, isCovered] of CASES) {
     assert.equal(covered(property, outer, inner), isCovered, JSON.stringify([property, outer, inner]));
   }
+});
+
+const NAME = {
+  ...WORD,
+  parse: (given: string, field: string) => `member:${WORD.parse(given, field)}`,
+  format: (name: string) => name.slice('member:'.length),
+};
+
+const Member = resource('member', {
+  table: 'members',
+  id: 'id',
+  key: 'name',
+  fields: {
+    id: internal(text(WORD)),
+    name: text(NAME, { example: 'a' }),
+    roles: list(oneOf(['low', 'high']), { min: 1, isSorted: true }, { example: ['low'] }),
+    keys: setByServer(
+      nullIfEmpty(
+        list(record({ label: anyText(), secret: internal(anyText()), isNew: boolean() }, { title: 'Key' }), { min: 0 }),
+      ),
+    ),
+    seenAt: setByServer(nullable(time({ wire: 'seen_at' }))),
+    note: internal(nullable(anyText())),
+  },
+});
+
+test('a request gives neither what the server sets nor what is internal, and words are in their order', () => {
+  const read = Member.read({ name: 'a', roles: ['high', 'low', 'high'] });
+  assert.deepEqual(read, { draft: { name: 'member:a', roles: ['low', 'high'] } });
+  for (const name of ['id', 'note', 'seen_at']) {
+    const found = Member.read({ name: 'a', roles: ['low'], [name]: 'x' });
+    assert.deepEqual('problems' in found && found.problems, [
+      'body: has an unknown field; the allowed fields are name, roles',
+    ]);
+  }
+  assert.equal(Member.parseKey('a'), 'member:a');
+  assert.equal(Member.formatKey('member:a'), 'a');
+});
+
+test('a reply shows nothing internal, null where the value is null, and an empty list as one', () => {
+  const row = { id: 'i', name: 'member:a', roles: ['low' as const], keys: null, seenAt: null, note: null };
+  assert.deepEqual(Member.toReply(row), { name: 'a', roles: ['low'], keys: [], seen_at: null });
+  const keys = [{ label: 'l', secret: 's', isNew: true }];
+  assert.deepEqual(Member.toReply({ ...row, keys, seenAt: 0 }), {
+    name: 'a',
+    roles: ['low'],
+    keys: [{ label: 'l', isNew: true }],
+    seen_at: '1970-01-01T00:00:00.000Z',
+  });
+});
+
+test('a table has a column for each field, and its rules are those of values in memory', () => {
+  const { columns, key, limits } = Table.of(Member);
+  assert.deepEqual(
+    columns.map(({ name, type, isNullable }) => [name, type, isNullable]),
+    [
+      ['id', 'text', false],
+      ['name', 'text', false],
+      ['roles', 'list', false],
+      ['keys', 'json', true],
+      ['seen_at', 'number', true],
+      ['note', 'text', true],
+      ['mac', 'text', false],
+    ],
+  );
+  assert.deepEqual([key, limits.unique], [['id'], 'name']);
+  const brokenIn = (name: string, value: unknown) => columns.find((each) => each.name === name)?.rule(value) ?? null;
+  for (const [name, value] of [
+    ['name', 'member:a'],
+    ['keys', 'null'],
+    ['keys', '[{"label":"l","secret":"s","isNew":false}]'],
+    ['seen_at', null],
+    ['note', 'any text'],
+  ] as const)
+    assert.equal(brokenIn(name, value), null, name);
+  for (const [name, value] of [
+    ['name', 'a!'],
+    ['keys', '[]'],
+    ['keys', '[{"label":"l","isNew":false}]'],
+    ['keys', '[{"label":"l","secret":"s","isNew":1}]'],
+    ['id', null],
+  ] as const)
+    assert.notEqual(brokenIn(name, value), null, name);
 });
