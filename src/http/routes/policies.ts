@@ -9,7 +9,7 @@ import { createPolicy, deletePolicy, listPolicies, readPolicy, replacePolicy } f
 import { simulate } from '../../vault/policies/simulate.ts';
 import { parseMethod, type UseRequest } from '../../vault/use/target.ts';
 import { parseUrl } from '../../vault/use/upstream-url.ts';
-import { toRoute } from '../endpoint-routes.ts';
+import { toRoute } from '../declared-routes.ts';
 import { type Route, route } from '../route.ts';
 
 /** @throws INVALID_REQUEST */

@@ -1,12 +1,13 @@
-/** Makes rows of the route table from the declarations of endpoints. */
+/** Makes rows of the route table from declarations: of endpoints, and of bodies and replies. */
 import { Type } from 'typebox';
 import { PageQuery } from '../api/requests.ts';
 import { draftSchema, keySchema, replacementSchema, replySchema } from '../api/resource-schemas.ts';
 import type { Endpoint } from '../core/endpoint.ts';
 import type { Fields, ValueOf } from '../engine/field.ts';
+import type { DraftOf, Shape, ShownOf } from '../engine/resource.ts';
 import { sliceListing } from '../vault/paging.ts';
 import { streamList, toOptionalPage } from './lists.ts';
-import { type Route, route } from './route.ts';
+import { type Call, type Route, route } from './route.ts';
 
 export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(endpoint: Endpoint<F, I, K>): Route {
   const { id, method, path, summary, permission, status, acceptsIdempotencyKey = false, input, reply } = endpoint;
@@ -45,6 +46,29 @@ export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(en
       const operation = endpoint.operation(context, request);
       const row = await (method === 'GET' ? vault.ledger.read(operation) : vault.ledger.submit(operation));
       return reply === null ? null : { data: toReply(row as ValueOf<F>) };
+    },
+  });
+}
+
+type Head = Omit<Parameters<typeof route>[0], 'query' | 'body' | 'data' | 'handle'>;
+
+interface ShapedSpec<B extends Fields, R extends Fields> extends Head {
+  /** Without it the request has no body. */
+  readonly body?: Shape<B>;
+  readonly reply: Shape<R>;
+  handle(call: Call<unknown, DraftOf<B>>): Promise<ShownOf<R>>;
+}
+
+/** A row whose body and reply are declared. */
+export function shapedRoute<R extends Fields, B extends Fields = Record<never, never>>(spec: ShapedSpec<B, R>): Route {
+  const { body, reply, handle, ...head } = spec;
+  return route({
+    ...head,
+    body: body === undefined ? null : draftSchema(body),
+    data: replySchema(reply),
+    async handle(call) {
+      const given = body === undefined ? ({} as DraftOf<B>) : body.parse(call.body ?? {});
+      return { data: reply.toReply(await handle({ ...call, body: given })) };
     },
   });
 }
