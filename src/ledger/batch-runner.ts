@@ -14,6 +14,7 @@ import type { Store } from '../store/port.ts';
 import type { ClusterState, ControlChanges, LoadedFromStore, StoredChange, StoreTransaction } from '../store/store.ts';
 import { SUBJECT } from '../vault/audit/recorded-state.ts';
 import type { KeySlot } from '../vault/keys/keyset.ts';
+import { deleteExpired } from '../vault/policies/endpoints.ts';
 import type { Policy } from '../vault/policies/policy.ts';
 import type { Session } from '../vault/sessions/session.ts';
 import { isAuthentic } from './authenticated-rows.ts';
@@ -139,7 +140,17 @@ export class BatchRunner {
     const { keys, settings, denials } = this.#parts;
     const { control, tip, digest } = this.#memory;
     const state = new BatchState(control, loaded, settings);
-    return decideBatch(operations, state, tip, digest, now, this.#expired(now), keys, denials, newId);
+    return decideBatch(
+      operations,
+      state,
+      tip,
+      digest,
+      now,
+      this.#expired(now).map(deleteExpired),
+      keys,
+      denials,
+      newId,
+    );
   }
 
   /** WHY none in recovery: nothing can be written, and nothing is granted. */

@@ -4,10 +4,10 @@
  */
 
 import type { BatchState } from '../core/batch-state.ts';
-import { type Change, changesControlState, type Resource, removeRow } from '../core/change.ts';
+import { type Change, changesControlState, type Resource } from '../core/change.ts';
 import { resultFields, toApiError } from '../core/denials.ts';
-import { type CredentialId, type EntryId, SERVICE } from '../core/names.ts';
-import { type Operation, type Outcome, succeeded } from '../core/operation.ts';
+import type { CredentialId, EntryId } from '../core/names.ts';
+import type { Operation, Outcome } from '../core/operation.ts';
 import { endsAuditKey, entryMac, handOver, headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { SetDigest } from '../crypto/row-mac.ts';
@@ -15,13 +15,7 @@ import { dataKeyIdOf, decrypt, seal } from '../crypto/sealing.ts';
 import type { CompactRange, TreeNode } from '../crypto/tree.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Head, StoredChange, StoredTreeNode } from '../store/store.ts';
-import {
-  type AuditEntry,
-  actionOf,
-  draftEntry,
-  type EntryDraft,
-  type EntryWithoutMac,
-} from '../vault/audit/audit-entry.ts';
+import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from '../vault/audit/audit-entry.ts';
 import {
   isControlSubject,
   KEYSET_SUBJECT,
@@ -30,7 +24,6 @@ import {
   subjectOf,
 } from '../vault/audit/recorded-state.ts';
 import { Secret } from '../vault/credentials/credential.ts';
-import type { Policy } from '../vault/policies/policy.ts';
 import { toStoredPut } from './authenticated-rows.ts';
 import { type DenialBudget, tooManyDenials } from './token-buckets.ts';
 import { type ChainTip, toStoredNodes } from './vault-state.ts';
@@ -53,13 +46,14 @@ export interface DecidedBatch {
   readonly keys: VaultKeys;
 }
 
+/** `due`: what the time demands. It is decided before the operations, and has no result. */
 export function decideBatch(
   operations: readonly Operation<unknown>[],
   state: BatchState,
   tip: ChainTip,
   digest: SetDigest,
   now: number,
-  expired: readonly Policy[],
+  due: readonly Operation<null>[],
   committedKeys: VaultKeys,
   denials: DenialBudget,
   newId: () => string,
@@ -86,9 +80,7 @@ export function decideBatch(
     entries.push({ ...entry, hmac });
   };
 
-  // ORDER: before any decision of the batch, so that an expired policy grants nothing.
-  const expiries = expired.map(deleteExpired);
-  for (const operation of [...expiries, ...operations]) {
+  for (const operation of [...due, ...operations]) {
     const entryId = newEntryId();
     let outcome: DecryptedOutcome;
     try {
@@ -135,20 +127,7 @@ export function decideBatch(
   const fields = { seq, hmac, epoch, tree: tree.toString(), control };
   const head: Head = { ...fields, mac: headMac(keys.auditAt(seq), fields) };
   const treeNodes = toStoredNodes(completed);
-  return { results: results.slice(expiries.length), entries, changes, head, tree, treeNodes, accesses, keys };
-}
-
-function deleteExpired({ name }: Policy): Operation<null> {
-  const eventType = 'policy.delete';
-  const entry = draftEntry({
-    eventType,
-    agentName: SERVICE,
-    resource: `policy:${name}`,
-    result: 'allowed',
-    reason: 'it expired',
-  });
-  const decide = (): Outcome<null> => succeeded(null, entry, [removeRow('policy', { name })]);
-  return { reads: {}, requester: { kind: 'service' }, decide };
+  return { results: results.slice(due.length), entries, changes, head, tree, treeNodes, accesses, keys };
 }
 
 function updateDigest(digest: SetDigest, { subject, state }: RecordedState): void {

@@ -2,8 +2,9 @@
 import type { BatchState } from '../../core/batch-state.ts';
 import { putRow, removeRow } from '../../core/change.ts';
 import { adminEndpoint, draftOf, keyOf, nothing, replacementOf } from '../../core/endpoint.ts';
-import type { PolicyName } from '../../core/names.ts';
-import { denied, rejected, succeeded } from '../../core/operation.ts';
+import { type PolicyName, SERVICE } from '../../core/names.ts';
+import { denied, type Operation, rejected, succeeded } from '../../core/operation.ts';
+import { draftEntry } from '../audit/audit-entry.ts';
 import { Policy } from './policy.ts';
 import { beyondReach, liftsApproval } from './reach.ts';
 
@@ -95,3 +96,15 @@ export const deletePolicy = adminEndpoint({
     return succeeded(null, entry('allowed'), [removeRow('policy', { name })]);
   },
 });
+
+/** ORDER: before any other decision of a batch, so that an expired policy grants nothing. */
+export function deleteExpired({ name }: Policy): Operation<null> {
+  const eventType = 'policy.delete';
+  const resource = `policy:${name}`;
+  const entry = draftEntry({ eventType, agentName: SERVICE, resource, result: 'allowed', reason: 'it expired' });
+  return {
+    reads: {},
+    requester: { kind: 'service' },
+    decide: () => succeeded(null, entry, [removeRow('policy', { name })]),
+  };
+}
