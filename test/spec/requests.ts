@@ -22,7 +22,7 @@ export const FIELDS: Readonly<Record<string, unknown>> = {
   resource: 'some/path',
   action: 'use',
   roles: ['viewer'],
-  public_key: 'cHVibGlj',
+  public_key: Buffer.alloc(32, 9).toString('base64'),
   agent_name: 'some-name',
   challenge_id: '0190a000-0000-8000-8000-000000000000',
   signature: 'c2ln',
