@@ -1,6 +1,7 @@
 /** Reports conflicting changes: who changed a resource after a command read it. */
 import { LeaseholdError } from '../client/errors.ts';
-import { CHANGE_EVENTS, type EventType } from '../vault/audit/audit-entry.ts';
+import type { EventType } from '../core/permissions.ts';
+import { CHANGE_EVENTS } from '../vault/audit/audit-entry.ts';
 import type { Invocation } from './command.ts';
 import { ErrorWithHint } from './explain-denial.ts';
 

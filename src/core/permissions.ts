@@ -1,9 +1,8 @@
 /**
- * The permission table: for each event, the role with which an operator may cause it, and whether an agent may. The
- * decision checks it, and for a request that no agent may make also the server, before it reads the body. The
- * administrator has every permission. SOURCE: docs/operators.md, "Roles".
+ * The events of the audit log and the permission table in one: for each event, the role with which an operator may
+ * cause it, and whether an agent may. The decision checks it, and for a request that no agent may make also the server,
+ * before it reads the body. The administrator has every permission. SOURCE: docs/operators.md, "Roles".
  */
-import type { EventType } from '../vault/audit/audit-entry.ts';
 import { hasRole, type Operator, type Role } from '../vault/operators/operator.ts';
 import type { Denial } from './denials.ts';
 
@@ -24,11 +23,14 @@ interface PermissionRow {
 const EVENT_OF_VIEW = {
   'credential.tree': 'credential.list',
   'policy.matrix': 'policy.simulate',
-} as const satisfies Readonly<Record<string, EventType>>;
+} as const;
 
 type View = keyof typeof EVENT_OF_VIEW;
 
-/** Null for an event that only the server causes. */
+/**
+ * Null for an event that only the server causes. A read is recorded only if it was denied, except `credential.retrieve`
+ * and `credential.list`.
+ */
 const TABLE = {
   'credential.retrieve': { role: 'editor', agents: true },
   'credential.list': { role: 'viewer', agents: true },
@@ -108,7 +110,10 @@ const TABLE = {
   'key.rotate_root': { role: 'admin', agents: false },
   'key.rotate_audit': { role: 'admin', agents: false },
   'key.retire': null,
-} as const satisfies Readonly<Record<EventType | View, PermissionRow | null>>;
+} as const satisfies Readonly<Record<string, PermissionRow | null>>;
+
+export type EventType = Exclude<keyof typeof TABLE, View>;
+export const EVENT_TYPES = Object.keys(TABLE).filter((name): name is EventType => !isView(name));
 
 /** An event that a caller causes by a request, or a view. */
 export type Permission = {
@@ -122,8 +127,8 @@ export function eventOf(permission: Permission): EventType {
   return isView(permission) ? EVENT_OF_VIEW[permission] : permission;
 }
 
-function isView(permission: Permission): permission is View {
-  return Object.hasOwn(EVENT_OF_VIEW, permission);
+function isView(name: string): name is View {
+  return Object.hasOwn(EVENT_OF_VIEW, name);
 }
 
 export type PermissionHolder =

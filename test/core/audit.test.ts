@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { EVENT_TYPES } from '../../src/core/permissions.ts';
 import {
   actionOf,
   canonicalEntry,
   canonicalHead,
   type EntryWithoutMac,
-  EVENT_TYPES,
   RARE_FIELDS,
   USE_FIELDS,
 } from '../../src/vault/audit/audit-entry.ts';

@@ -2,8 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PERMISSIONS } from '../../src/core/permissions.ts';
-import { EVENT_TYPES } from '../../src/vault/audit/audit-entry.ts';
+import { EVENT_TYPES, PERMISSIONS } from '../../src/core/permissions.ts';
 
 const BY_ROLE: Readonly<Record<string, readonly string[]>> = {
   viewer: [

@@ -5,7 +5,7 @@
 import { LeaseholdError } from '../../../src/client/errors.ts';
 import type { Tagged } from '../../../src/client/leasehold.ts';
 import type { AuditEntry } from '../../../src/client/types.ts';
-import type { EventType } from '../../../src/vault/audit/audit-entry.ts';
+import type { EventType } from '../../../src/core/permissions.ts';
 import { client } from '../session/console-client.ts';
 import { Time } from './time.tsx';
 

@@ -16,8 +16,9 @@ import {
   succeeded,
 } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
+import type { EventType } from '../../core/permissions.ts';
 import type { Agent } from '../agents/agent.ts';
-import { draftEntry, type EventType } from '../audit/audit-entry.ts';
+import { draftEntry } from '../audit/audit-entry.ts';
 import { hasRole } from '../operators/operator.ts';
 import { decide } from '../policies/decision.ts';
 import {

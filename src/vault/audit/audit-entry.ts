@@ -4,91 +4,10 @@
  */
 import type { Denial } from '../../core/denials.ts';
 import type { ActorName, EntryId } from '../../core/names.ts';
+import { EVENT_TYPES, type EventType } from '../../core/permissions.ts';
 
 export const RESULTS = ['allowed', 'denied', 'not_found', 'error'] as const;
 export type AuditResult = (typeof RESULTS)[number];
-
-/**
- * The event types of the routes. A read is recorded only if it was denied, except `credential.retrieve` and
- * `credential.list`.
- */
-export const EVENT_TYPES = [
-  'credential.retrieve',
-  'credential.list',
-  'credential.store',
-  'credential.delete',
-  'credential.use',
-  'credential.use_result',
-  'credential.misuse',
-  'target.put',
-  'target.read',
-  'target.delete',
-  'policy.create',
-  'policy.replace',
-  'policy.delete',
-  'policy.list',
-  'policy.read',
-  'policy.simulate',
-  'agent.register',
-  'agent.deregister',
-  'agent.list',
-  'agent.read',
-  'agent.panic',
-  'operator.add',
-  'operator.break_glass',
-  'operator.replace',
-  'operator.rotate',
-  'operator.remove',
-  'operator.invite',
-  'operator.passkey_add',
-  'operator.passkey_remove',
-  'operator.list',
-  'operator.read',
-  'approval.request',
-  'approval.approve',
-  'approval.deny',
-  'approval.withdraw',
-  'approval.timeout',
-  'approval.list',
-  'approval.read',
-  'auth.verify',
-  'session.browser',
-  'session.end',
-  'session.handoff',
-  'session.renew',
-  'session.read',
-  'lease.list',
-  'lease.read',
-  'lease.renew',
-  'lease.use',
-  'lease.revoke',
-  'exposure.read',
-  'audit.list',
-  'audit.verify',
-  'audit.export',
-  'audit.checkpoint',
-  'audit.proof',
-  'audit.accept_rollback',
-  'service.read',
-  'service.start',
-  'service.stop',
-  'service.panic',
-  'service.lock',
-  'service.unlock',
-  'key.slot_list',
-  'key.slot_add',
-  'key.slot_remove',
-  'key.slot_test',
-  'key.rotate',
-  'key.rotate_root',
-  'key.rotate_audit',
-  'key.retire',
-  'agent.rotate',
-  'service.backup',
-  'service.backup_result',
-  'service.restore',
-] as const;
-export type EventType = (typeof EVENT_TYPES)[number];
 
 /** The events that create, change or remove what several operators may edit at the same time. */
 export const CHANGE_EVENTS = {

@@ -6,7 +6,8 @@ import type { BatchState } from '../../core/batch-state.ts';
 import type { Change } from '../../core/change.ts';
 import { SERVICE } from '../../core/names.ts';
 import { type Context, denied, type Operation, operation, succeeded } from '../../core/operation.ts';
-import { draftEntry, type EventType } from '../audit/audit-entry.ts';
+import type { EventType } from '../../core/permissions.ts';
+import { draftEntry } from '../audit/audit-entry.ts';
 import type { Secret } from '../credentials/credential.ts';
 import type { KeySlot, KeysetEdit, SlotId, SlotName } from './keyset.ts';
 

@@ -2,7 +2,8 @@
 import { useEffect, useMemo, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { AuditEntry, AuditFilter } from '../../../../src/client/types.ts';
-import { EVENT_TYPES, RESULTS } from '../../../../src/vault/audit/audit-entry.ts';
+import { EVENT_TYPES } from '../../../../src/core/permissions.ts';
+import { RESULTS } from '../../../../src/vault/audit/audit-entry.ts';
 import { Badge, type Tone } from '../../components/badge.tsx';
 import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
