@@ -17,32 +17,47 @@ const components = new Map<string, TSchema>();
 /** The schemas that the OpenAPI document names: those of the declarations that the routes of the process use. */
 export const knownComponents = (): [name: string, schema: TSchema][] => [...components];
 
-const known = new Map<string, TObject>();
+function addComponent(name: string, schema: TSchema): void {
+  const known = components.get(name);
+  // WHY compared: a record with other texts is another schema, and the document would name one of the two.
+  if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema))
+    throw new Error(`two declarations have the name ${name}`);
+  components.set(name, schema);
+}
 
-/** WHY cached: a schema is compiled once. */
-function cached(name: string, make: () => TObject): TObject {
-  const made = known.get(name) ?? make();
-  known.set(name, made);
-  components.set(name, made);
-  return made;
+type Side = 'request' | 'replacement' | 'reply';
+const made: Readonly<Record<Side, WeakMap<Declared, TObject>>> = {
+  request: new WeakMap(),
+  replacement: new WeakMap(),
+  reply: new WeakMap(),
+};
+
+/** WHY kept: a schema is compiled once. */
+function once(of: Declared, side: Side, name: string, make: () => TObject): TObject {
+  const known = made[side].get(of);
+  if (known !== undefined) return known;
+  const schema = make();
+  made[side].set(of, schema);
+  addComponent(name, schema);
+  return schema;
 }
 
 /** The request that makes a row; of a declaration that is only a request, the request itself. */
 export function draftSchema(of: Declared): TObject {
   const name = 'key' in of ? `${capitalised(of.name)}Request` : of.name;
-  return cached(name, () => StrictObject(requestProperties(of.fields)));
+  return once(of, 'request', name, () => StrictObject(requestProperties(of.fields)));
 }
 
 /** The key is in the path, and the body may repeat it. */
 export function replacementSchema(of: DeclaredResource): TObject {
-  return cached(`${capitalised(of.name)}Replacement`, () => {
+  return once(of, 'replacement', `${capitalised(of.name)}Replacement`, () => {
     const repeated = { ...keySchema(of), description: `Must equal the ${of.key} in the path.` };
-    return StrictObject({ ...draftSchema(of).properties, [of.key]: Type.Optional(repeated) });
+    return StrictObject({ ...requestProperties(of.fields), [of.key]: Type.Optional(repeated) });
   });
 }
 
-export function replySchema({ name, fields }: Declared): TObject {
-  return cached(capitalised(name), () => StrictObject(replyProperties(fields)));
+export function replySchema(of: Declared): TObject {
+  return once(of, 'reply', capitalised(of.name), () => StrictObject(replyProperties(of.fields)));
 }
 
 export function keySchema({ name, key, fields }: DeclaredResource): TSchema {
@@ -117,7 +132,7 @@ function formSchema(form: Form, options: Options, side: 'request' | 'reply'): TS
       const least = form.needsOne ? { minProperties: 1 } : {};
       const properties = side === 'request' ? requestProperties(form.fields) : replyProperties(form.fields);
       const schema = StrictObject(properties, { ...least, ...options });
-      components.set(form.names[side], schema);
+      addComponent(form.names[side], schema);
       return schema;
     }
   }

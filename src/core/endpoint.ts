@@ -3,10 +3,10 @@
  * idempotency follow from the declaration.
  */
 import { invalidRequest } from '../engine/errors.ts';
-import { entriesOf, type Fields, type ValueOf } from '../engine/field.ts';
+import type { Fields, ValueOf } from '../engine/field.ts';
 import type { DraftOf, ResourceType } from '../engine/resource.ts';
 import type { BatchState } from './batch-state.ts';
-import { type Context, type Operation, type OperationInput, type Outcome, operation, rejected } from './operation.ts';
+import { type Context, type Operation, type OperationInput, type Outcome, operation } from './operation.ts';
 import type { Permission } from './permissions.ts';
 
 /** How a request is read: its schema, whether the last part of its path is the key of a row, and its parser. */
@@ -56,22 +56,9 @@ export function adminEndpoint<F extends Fields, I, const K extends ReplyKind>(
     operation(context, given) {
       const resource = subjectOf(input, given);
       const target = find === undefined ? {} : { target: (known: BatchState) => find(known, given) };
-      return operation({ context, permission, resource, ...target }, (decision) => {
-        const field = input.body === null ? null : pastTime(input.of.fields, given, decision.moment.now);
-        return field === null ? spec.decide(decision, given) : rejected({ code: 'time_in_past', field }, null);
-      });
+      return operation({ context, permission, resource, ...target }, (decision) => spec.decide(decision, given));
     },
   };
-}
-
-/** The first time that must be in the future, and is not. WHY here: only a decision knows the time. */
-function pastTime(fields: Fields, draft: unknown, now: number): string | null {
-  const values = draft as Readonly<Record<string, unknown>>;
-  const past = entriesOf(fields).find(({ property, field: { form } }) => {
-    const value = values[property];
-    return form.kind === 'time' && form.isFuture && typeof value === 'number' && value <= now;
-  });
-  return past?.wire ?? null;
 }
 
 /** The resource that an entry names: `policy:ci`, or `*` without a key. */

@@ -32,11 +32,8 @@ export type Form =
   | { readonly kind: 'boolean' }
   | { readonly kind: 'integer'; readonly min: number; readonly max: number; readonly unit: 'seconds' | null }
   | { readonly kind: 'choice'; readonly words: readonly string[]; readonly noun: string | null }
-  /**
-   * The value is milliseconds since 1970 in memory, and a timestamp in UTC in requests and replies. `isFuture`: it must
-   * be in the future when it is written, which the decision checks.
-   */
-  | { readonly kind: 'time'; readonly isFuture: boolean }
+  /** The value is milliseconds since 1970 in memory, and a timestamp in UTC in requests and replies. */
+  | { readonly kind: 'time' }
   /** `max` is null for any number of items. No two items are equal in memory. */
   | { readonly kind: 'list'; readonly item: Form; readonly min: number; readonly max: number | null }
   | {
@@ -69,8 +66,6 @@ export interface FieldTexts {
   readonly help?: string;
   /** The meaning of an empty input in the console. */
   readonly empty?: string;
-  /** The number of the migration that adds the column, if it is not the first. Only an optional field has one. */
-  readonly since?: number;
 }
 
 /** WHY only a mark: where a function expects a wider field, TypeScript would infer the types of that one. */
@@ -90,9 +85,13 @@ export interface Field<V, I, R, P extends Presence, W extends string | undefined
   readonly nulls: 'nowhere' | 'in memory' | 'in memory and replies';
   /** A valid value of a request, which tests use. */
   readonly example: I | undefined;
+  /** The number of the migration that adds the column. */
+  readonly since: number;
   /** Returns undefined after it has added one or more problems. */
   read(given: unknown, where: string, problems: Problems): V | undefined;
   write(value: V): R;
+  /** The value of a reply. WHY without rules: a newer server may write what this code does not know. */
+  restore(reply: R): V;
   /** Whether a grant with the value `outer` allows all that one with `inner` allows. */
   covers(outer: V, inner: V): boolean;
 }
@@ -132,9 +131,9 @@ export type ReplyOf<F extends Fields> = Flat<
 type With<T, P extends Presence> =
   T extends Field<infer V, infer I, infer R, Presence, infer W> ? Field<V, I, R, P, W> : never;
 
-/** The value is null in memory where the field is not given. */
-export function optional<T extends FieldMark>(of: T): With<T, 'optional'> {
-  return { ...of, presence: 'optional' } as unknown as With<T, 'optional'>;
+/** The value is null in memory where the field is not given. `since`: the migration that adds its column. */
+export function optional<T extends FieldMark>(of: T, { since = 1 } = {}): With<T, 'optional'> {
+  return { ...of, presence: 'optional', since } as unknown as With<T, 'optional'>;
 }
 
 export function byDefault<T extends FieldMark>(value: In<T>, of: T): With<T, 'by default'> {
@@ -157,17 +156,17 @@ type Nullable<T> =
 export function nullable<T extends FieldMark>(of: T): Nullable<T> {
   const inner = of as unknown as AnyField;
   const write = (value: unknown): unknown => (value === null ? null : inner.write(value));
-  return { ...inner, nulls: 'in memory and replies', write } as unknown as Nullable<T>;
+  const restore = (reply: unknown): unknown => (reply === null ? null : inner.restore(reply));
+  return { ...inner, nulls: 'in memory and replies', write, restore } as unknown as Nullable<T>;
 }
 
 /** An empty list is null in memory, so that the MAC of a row without items covers nothing more. */
 export function nullIfEmpty<T extends FieldMark>(of: T): NullInMemory<T> {
   const inner = of as unknown as AnyField;
-  return {
-    ...inner,
-    nulls: 'in memory',
-    write: (value: unknown) => inner.write(value ?? []),
-  } as unknown as NullInMemory<T>;
+  const write = (value: unknown): unknown => inner.write(value ?? []);
+  const restore = (reply: unknown): unknown =>
+    Array.isArray(reply) && reply.length === 0 ? null : inner.restore(reply);
+  return { ...inner, nulls: 'in memory', write, restore } as unknown as NullInMemory<T>;
 }
 
 type NullInMemory<T> =
@@ -253,4 +252,15 @@ export function writeFields<F extends Fields>(fields: F, values: ValueOf<F>): Re
     if (isShown && value !== undefined) written[wire] = each.write(value);
   }
   return written as ReplyOf<F>;
+}
+
+/** The shown fields of a reply in memory; what it lacks is null. */
+export function restoreFields(fields: Fields, reply: Readonly<Record<string, unknown>>): object {
+  const shown = entriesOf(fields).filter(({ field: each }) => each.presence !== 'internal');
+  return Object.fromEntries(
+    shown.map(({ property, wire, field: each }) => {
+      const value = reply[wire];
+      return [property, value === undefined ? null : each.restore(value)];
+    }),
+  );
 }

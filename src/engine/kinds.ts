@@ -18,6 +18,7 @@ import {
   type Problems,
   type ReplyOf,
   readFields,
+  restoreFields,
   type ValueOf,
   wireNames,
   writeFields,
@@ -32,12 +33,13 @@ interface Options<I, W> extends FieldTexts {
 function field<V, I, R, W extends string | undefined>(
   form: Form,
   options: Options<I, W>,
-  convert: Pick<Field<V, I, R, 'required', W>, 'read' | 'write' | 'covers'>,
+  convert: Pick<Field<V, I, R, 'required', W>, 'read' | 'write' | 'restore' | 'covers'>,
 ): Field<V, I, R, 'required', W> {
   const wire = options.wire as W;
   return {
     byDefault: undefined,
     example: undefined,
+    since: 1,
     ...options,
     ...convert,
     isField: true,
@@ -55,21 +57,23 @@ export function text<T extends string, const W extends string | undefined = unde
   return field<T, string, string, W>({ kind: 'text', grammar }, options, {
     read: (given, where, problems) => readText(grammar, given, where, problems),
     write: grammar.format ?? ((value) => value),
+    restore: (reply) => (grammar.format === undefined ? (reply as T) : grammar.parse(reply, 'reply')),
     covers: grammar.covers ?? Object.is,
   });
 }
 
 /** Any text, which only the server writes. */
-export function anyText<T extends string, const W extends string | undefined = undefined>(
+export function anyText<const W extends string | undefined = undefined>(
   options: Options<string, W> = {},
-): Field<T, string, string, 'required', W> {
-  return field<T, string, string, W>({ kind: 'text', grammar: null }, options, {
+): Field<string, string, string, 'required', W> {
+  return field<string, string, string, W>({ kind: 'text', grammar: null }, options, {
     read(given, where, problems) {
-      if (typeof given === 'string') return given as T;
+      if (typeof given === 'string') return given;
       problems.push(`${where}: must be a string`);
       return undefined;
     },
     write: (value) => value,
+    restore: (reply) => reply,
     covers: Object.is,
   });
 }
@@ -84,6 +88,7 @@ export function boolean<const W extends string | undefined = undefined>(
       return undefined;
     },
     write: (value) => value,
+    restore: (reply) => reply,
     covers: (outer, inner) => outer || !inner,
   });
 }
@@ -113,6 +118,7 @@ export function integer<T extends number = number, const W extends string | unde
       return undefined;
     },
     write: (value) => value,
+    restore: (reply) => reply as T,
     covers: (outer, inner) => inner <= outer,
   });
 }
@@ -125,6 +131,7 @@ export function oneOf<T extends string, const W extends string | undefined = und
   return field<T, T, T, W>({ kind: 'choice', words, noun }, others, {
     read: (given, where, problems) => readWord(words, given, where, problems),
     write: (value) => value,
+    restore: (reply) => reply,
     covers: Object.is,
   });
 }
@@ -137,9 +144,8 @@ function readWord<T extends string>(words: readonly T[], given: unknown, where: 
 
 export function time<const W extends string | undefined = undefined>(
   options: Options<string, W> = {},
-  { isFuture = false }: { readonly isFuture?: boolean } = {},
 ): Field<number, string, string, 'required', W> {
-  return field<number, string, string, W>({ kind: 'time', isFuture }, options, {
+  return field<number, string, string, W>({ kind: 'time' }, options, {
     read(given, where, problems) {
       const at = readTimestamp(given);
       if (at !== null) return at;
@@ -147,6 +153,7 @@ export function time<const W extends string | undefined = undefined>(
       return undefined;
     },
     write: toTimestamp,
+    restore: Date.parse,
     covers: (outer, inner) => inner <= outer,
   });
 }
@@ -180,11 +187,11 @@ export function list<T extends FieldMark, const W extends string | undefined = u
 ): Field<readonly Memory<T>[], In<T>[], Out<T>[], 'required', W> {
   const item = of as unknown as AnyField;
   const { min, max = null, isSorted = false } = limits;
-  const count = max === null ? `${min} or more` : `${min} to ${max}`;
+  const range = max === null ? `${min} or more` : `${min} to ${max}`;
   return field<readonly Memory<T>[], In<T>[], Out<T>[], W>({ kind: 'list', item: item.form, min, max }, options, {
     read(given, where, problems) {
       if (!Array.isArray(given) || given.length < min || given.length > (max ?? Number.POSITIVE_INFINITY)) {
-        problems.push(`${where}: must be an array of ${count} ${nounOf(item.form)}s`);
+        problems.push(`${where}: must be an array of ${range} ${nounOf(item.form)}s`);
         return undefined;
       }
       const items = given.map((each: unknown, index) => item.read(each, `${where}[${index}]`, problems));
@@ -193,6 +200,7 @@ export function list<T extends FieldMark, const W extends string | undefined = u
       return (words?.filter((word) => items.includes(word)) ?? [...new Set(items)]) as Memory<T>[];
     },
     write: (values) => values.map((value) => item.write(value) as Out<T>),
+    restore: (reply) => reply.map((each) => item.restore(each) as Memory<T>),
     covers: (outer, inner) => inner.every((value) => outer.some((wider) => item.covers(wider, value))),
   });
 }
@@ -245,6 +253,7 @@ export function record<F extends Fields, const W extends string | undefined = un
       return problems.length === before ? found : undefined;
     },
     write: (value) => writeFields(fields, value),
+    restore: (reply) => restoreFields(fields, reply as Readonly<Record<string, unknown>>) as ValueOf<F>,
     covers: rules.covers ?? ((outer, inner) => fieldsCover(fields, outer, inner)),
   });
 }

@@ -6,7 +6,6 @@ import { ApiError } from './errors.ts';
 import {
   entriesOf,
   type Fields,
-  type Form,
   type InputOf,
   isInRequests,
   isRecord,
@@ -14,6 +13,7 @@ import {
   parseField,
   type ReplyOf,
   readFields,
+  restoreFields,
   type ValueOf,
   writeFields,
 } from './field.ts';
@@ -89,8 +89,8 @@ export interface ResourceType<F extends Fields, K extends keyof F & string = key
   formatKey(key: ValueOf<F>[K]): string;
   /** The request that makes the draft, or a row like this one. */
   toInput(draft: DraftOf<F>): InputOf<F>;
-  /** The row of a reply. WHY without rules: a newer server may have values that this code does not know. */
-  fromReply(reply: ReplyOf<F>): ValueOf<F>;
+  /** What a reply shows of a row. */
+  fromReply(reply: ReplyOf<F>): ShownOf<F>;
 }
 
 export function resource<F extends Fields, const K extends keyof F & string>(
@@ -108,22 +108,11 @@ export function resource<F extends Fields, const K extends keyof F & string>(
     parseKey: (text) => parseField(keyField, text, spec.key) as ValueOf<F>[K],
     formatKey: (key) => String(keyField.write(key)),
     toInput: (draft) => writeFields(inRequests, draft as ValueOf<F>) as InputOf<F>,
-    fromReply: (reply) => restoreFields(fields, reply as Readonly<Record<string, unknown>>) as ValueOf<F>,
+    fromReply: (reply) => restoreFields(fields, reply as Readonly<Record<string, unknown>>) as ShownOf<F>,
   };
 }
 
 /** The name of the column of a property: `maxTtlSeconds` is in `max_ttl_seconds`. */
 export function toColumn(property: string): string {
   return property.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
-
-function restoreFields(fields: Fields, reply: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    entriesOf(fields).map(({ property, wire, field }) => [property, restore(field.form, reply[wire] ?? null)]),
-  );
-}
-
-function restore(form: Form, value: unknown): unknown {
-  if (form.kind === 'time') return typeof value === 'string' ? Date.parse(value) : null;
-  return form.kind === 'record' && isRecord(value) ? restoreFields(form.fields, value) : value;
 }

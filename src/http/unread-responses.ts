@@ -65,12 +65,12 @@ export class UnreadResponses {
     const { bytesPerCaller, bytesInTotal } = this.#limits;
     for (const [caller, held] of [...callers].sort(([, a], [, b]) => b.bytes - a.bytes)) {
       let closed = 0;
-      while (held.bytes > bytesPerCaller || (total > bytesInTotal && held.bytes > 0)) {
-        const [response, bytes] = held.responses.shift() ?? [null, held.bytes];
+      for (const [response, bytes] of held.responses) {
+        if (held.bytes <= bytesPerCaller && total <= bytesInTotal) break;
         held.bytes -= bytes;
         total -= bytes;
         closed += 1;
-        response?.destroy();
+        response.destroy();
       }
       if (closed > 0) this.#onClosed(caller, closed);
     }

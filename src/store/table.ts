@@ -171,7 +171,7 @@ function columnsOf(fields: Fields): Readonly<Record<string, ColumnSpec>> {
 }
 
 function columnOf(field: AnyField): ColumnSpec {
-  const spec = { ...specOf(field), since: field.since ?? 1 };
+  const spec = { ...specOf(field), since: field.since };
   return isOptional(field) ? nullable(spec) : spec;
 }
 

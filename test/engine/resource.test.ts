@@ -261,6 +261,18 @@ test('a reply shows nothing internal, null where the value is null, and an empty
   });
 });
 
+test('what a reply shows is restored', () => {
+  const row = {
+    name: 'member:a',
+    roles: ['low' as const],
+    keys: [{ label: 'l', secret: 's', isNew: true }],
+    seenAt: 7,
+  };
+  const reply = Member.toReply({ ...row });
+  assert.deepEqual(Member.fromReply(reply), { ...row, keys: [{ label: 'l', isNew: true }] });
+  assert.deepEqual(Member.fromReply({ ...reply, keys: [], seen_at: null }), { ...row, keys: null, seenAt: null });
+});
+
 test('a table has a column for each field, and its rules are those of values in memory', () => {
   const { columns, key, limits } = Table.of(Member);
   assert.deepEqual(

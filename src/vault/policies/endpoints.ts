@@ -5,10 +5,12 @@ import { adminEndpoint, draftOf, keyOf, nothing, replacementOf } from '../../cor
 import { type PolicyName, SERVICE } from '../../core/names.ts';
 import { denied, type Operation, rejected, succeeded } from '../../core/operation.ts';
 import { draftEntry } from '../audit/audit-entry.ts';
-import { Policy } from './policy.ts';
+import { hasExpired, Policy } from './policy.ts';
 import { beyondReach, liftsApproval } from './reach.ts';
 
 const find = ({ control }: BatchState, name: PolicyName): Policy | null => control.policies.get(name);
+
+const IN_PAST = rejected({ code: 'time_in_past', field: 'expires_at' }, null);
 
 /** Sorted by name. */
 export const listPolicies = adminEndpoint({
@@ -34,6 +36,7 @@ export const createPolicy = adminEndpoint({
   reply: 'row',
   decide(input, draft) {
     const { state, moment, entry } = input;
+    if (hasExpired(draft, moment.now)) return IN_PAST;
     const beyond = beyondReach(input, [draft]);
     if (beyond !== null) return beyond;
     if (find(state, draft.name) !== null) return denied(input, { code: 'name_taken', of: 'policy' });
@@ -68,6 +71,7 @@ export const replacePolicy = adminEndpoint({
   find: (known, { name }) => find(known, name),
   decide(input, draft) {
     const { state, moment, entry } = input;
+    if (hasExpired(draft, moment.now)) return IN_PAST;
     const before = find(state, draft.name);
     const beyond =
       beyondReach(input, before === null ? [draft] : [before, draft]) ??

@@ -2,16 +2,15 @@
  * Policies: they grant agents actions on paths, with a maximum TTL. SOURCE: docs/api.md, "Policies"; docs/decisions.md,
  * "Policies".
  */
+import { policyName } from '../../core/grammars.ts';
 import {
   AGENT_NAME_PART,
   type Brand,
   isOperatorName,
   NAME_PREFIX,
   OPERATOR_PREFIX,
-  POLICY_NAME,
   type PrincipalName,
   parseAgentName,
-  parsePolicyName,
 } from '../../core/names.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../../core/path.ts';
 import { type Pattern, parsePattern } from '../../core/pattern.ts';
@@ -45,8 +44,6 @@ export const MAX_TTL_SECONDS = 31_536_000;
 const MAX_RESOURCES = 256;
 const MAX_LIMIT = 1_000_000_000_000;
 
-const NAME = { pattern: POLICY_NAME, minLength: 1, maxLength: 128, parse: parsePolicyName };
-
 const PRINCIPAL: Grammar<Principal> = {
   pattern: new RegExp(String.raw`^(?:agent|operator):(?:\*|[A-Za-z0-9][A-Za-z0-9._-]{0,62}\*|${AGENT_NAME_PART})$`),
   minLength: 7,
@@ -73,7 +70,7 @@ export const Policy = resource('policy', {
   table: 'policies',
   key: 'name',
   fields: {
-    name: text(NAME, { example: 'some-name', label: 'Name' }),
+    name: text(policyName, { example: 'some-name', label: 'Name' }),
     principal: text(PRINCIPAL, {
       example: 'agent:some-name',
       label: 'Principal',
@@ -155,19 +152,16 @@ export const Policy = resource('policy', {
     ),
     approval: optional(APPROVAL_RULE),
     expiresAt: optional(
-      time(
-        {
-          wire: 'expires_at',
-          since: 2,
-          example: '2999-01-31T09:30:00.000Z',
-          description: 'The policy is deleted at this time.',
-          label: 'Expires at',
-          empty: 'never',
-          placeholder: 'TIME',
-          help: 'when it is deleted, a time in UTC such as 2027-01-31T09:30:00Z',
-        },
-        { isFuture: true },
-      ),
+      time({
+        wire: 'expires_at',
+        example: '2999-01-31T09:30:00.000Z',
+        description: 'The policy is deleted at this time.',
+        label: 'Expires at',
+        empty: 'never',
+        placeholder: 'TIME',
+        help: 'when it is deleted, a time in UTC such as 2027-01-31T09:30:00Z',
+      }),
+      { since: 2 },
     ),
     createdAt: setByServer(time({ wire: 'created_at', example: '2026-01-31T09:30:00.000Z' })),
   },
