@@ -94,14 +94,21 @@ export class ControlState {
     return [...this.#operators.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  apply({ kind, resource, row }: HeldChange): void {
-    if (kind === 'put') {
-      if (resource === 'agent') this.#putAgent(row);
-      else if (resource === 'policy') this.policies.put(row);
-      else this.#operators.set(row.name.toLowerCase(), row);
-    } else if (resource === 'agent') this.#removeAgent(row);
-    else if (resource === 'policy') this.policies.remove(row.name);
-    else this.#operators.delete(row.name.toLowerCase());
+  apply(change: HeldChange): void {
+    switch (change.resource) {
+      case 'agent':
+        if (change.kind === 'put') this.#putAgent(change.row);
+        else this.#removeAgent(change.row);
+        return;
+      case 'operator':
+        if (change.kind === 'put') this.#operators.set(change.row.name.toLowerCase(), change.row);
+        else this.#operators.delete(change.row.name.toLowerCase());
+        return;
+      case 'policy':
+        if (change.kind === 'put') this.policies.put(change.row);
+        else this.policies.remove(change.row.name);
+        return;
+    }
   }
 
   /** WHY both: a row that was altered outside may have the id of one agent and the name of another. */

@@ -10,13 +10,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../core/operation.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
 import { http } from '../platform/node-http.ts';
-import type { UseCall } from '../vault/approvals/held-requests.ts';
-import { startUse } from '../vault/credentials/credentials.ts';
 import { BASE_URL_PREFIX, baseUrlOf, parseBaseUrl } from '../vault/use/base-url.ts';
 import { checkForwarded } from '../vault/use/misuse.ts';
 import { parseMethod } from '../vault/use/target.ts';
 import { type BaseUrlCall, findPlacement } from '../vault/use/use-leases.ts';
-import type { OngoingUse } from '../vault/use/uses.ts';
+import type { OngoingUse, UseCall } from '../vault/use/uses.ts';
+import { useCredential } from '../vault/use/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { BASE_URL_HEADERS, withoutAddressHeaders } from './base-url-headers.ts';
 import { serviceUrlOf } from './browser-session.ts';
@@ -79,7 +78,7 @@ async function serve(vault: Vault, request: FastifyRequest, reply: FastifyReply)
   allowLongWork(request.raw);
   streaming.add(request.raw.socket);
   reply.raw.once('close', () => streaming.delete(request.raw.socket));
-  const response = await startUse(vault, context, call).catch(hideMissing);
+  const response = await useCredential(vault, context, call).catch(hideMissing);
   const { started, head, body } = response;
   reply.header('x-leasehold-lease', started.leaseId);
   if (request.raw.socket.destroyed) {

@@ -8,14 +8,14 @@ import type { HeaderPairs } from '../../broker/protocol.ts';
 import type { Context } from '../../core/operation.ts';
 import { parsePath } from '../../core/path.ts';
 import { ApiError, invalidRequest } from '../../engine/errors.ts';
-import type { UseCall } from '../../vault/approvals/held-requests.ts';
-import { startUse } from '../../vault/credentials/credentials.ts';
 import { parseTtl } from '../../vault/policies/policy.ts';
 import { parseUseRequest } from '../../vault/use/base-url.ts';
 import { checkForwarded } from '../../vault/use/misuse.ts';
 import { parseMethod } from '../../vault/use/target.ts';
 import { findTokens } from '../../vault/use/token-form.ts';
 import { parseHeaders, parsePurpose } from '../../vault/use/upstream-url.ts';
+import type { UseCall } from '../../vault/use/uses.ts';
+import { useCredential } from '../../vault/use/uses.ts';
 import type { Vault } from '../../vault/vault.ts';
 import { type Route, route } from '../route.ts';
 
@@ -42,7 +42,7 @@ export const useRoutes: readonly Route[] = [
 
 /** @throws UPSTREAM_FAILED; the decision's error */
 async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<UseReply> {
-  const { started, head, body, result } = await startUse(vault, context, call);
+  const { started, head, body, result } = await useCredential(vault, context, call);
   if (head.kind === 'error') {
     body.destroy();
     throw new ApiError('UPSTREAM_FAILED', `The upstream could not be used: ${head.failure}.`);

@@ -8,23 +8,10 @@ import { Sha256, sha256Base64 } from '../../crypto/primitives.ts';
 import { ApiError } from '../../engine/errors.ts';
 import { NEVER_ABORTED } from '../../ledger/single-flight.ts';
 import { nameVersion, type RetrieveRequest } from '../credentials/retrieve.ts';
-import { type StartedUse, startUse, type UseOrder } from '../use/start-use.ts';
+import { type StartedUse, startUse } from '../use/start-use.ts';
 import { originOf, type UseRequest } from '../use/target.ts';
+import type { UseCall } from '../use/uses.ts';
 import type { ApprovalHolds, HeldRequest } from './approval-holds.ts';
-
-export interface UseCall {
-  readonly order: UseOrder;
-  readonly headers: HeaderPairs;
-  /** Called when the use is allowed and recorded; before that, nothing of the body is read. Null without one. */
-  openBody(): Readable | null;
-  /** The length in bytes; null if it is not known. */
-  readonly bodyLength: number | null;
-  readonly isUpgrade: boolean;
-  /** The base URL without its selector, which replaces the target's origin in links; null to leave links. */
-  readonly baseUrl: string | null;
-  /** Cuts the use, because the client has disconnected. */
-  readonly signal?: AbortSignal;
-}
 
 /** A body is kept in memory while its request waits. */
 const MAX_BODY_BYTES = 1024 * 1024;

@@ -7,29 +7,32 @@ import * as grammar from '../../core/grammars.ts';
 import type { CredentialId, CredentialType } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
-import type { ValueOf } from '../../engine/field.ts';
+import { internal, type ValueOf } from '../../engine/field.ts';
 import { count, list, positive, record, text, time } from '../../engine/kinds.ts';
 import { shape } from '../../engine/resource.ts';
+
+/** 1, 2, 3 … */
+const version = positive();
 
 /** The only list of the columns of a credential. */
 const FIELDS = {
   /**
    * Immutable: a credential created again at the same path gets a new id, under which old ciphertexts do not decrypt.
    */
-  id: text(grammar.id<CredentialId>()),
+  id: internal(text(grammar.id<CredentialId>())),
   path: text(grammar.path),
   type: text(grammar.credentialType),
   description: text(grammar.description),
   createdAt: time({ wire: 'created_at' }),
   updatedAt: time({ wire: 'updated_at' }),
-  /** The newest version: 1, 2, 3 … */
-  version: positive(),
+  /** The newest version. */
+  version: internal(version),
 };
 export const CREDENTIAL_ROWS = { table: 'credentials', key: 'path', fields: FIELDS } as const;
 export type Credential = ValueOf<typeof FIELDS>;
 
-const { path, type, description, createdAt, updatedAt, version } = FIELDS;
-const listed = { path, type, description, createdAt, updatedAt, accessCount: count({ wire: 'access_count' }) };
+const { path, type, createdAt } = FIELDS;
+const listed = { ...FIELDS, accessCount: count({ wire: 'access_count' }) };
 
 export const StoredCredential = shape('StoredCredential', { path, type, createdAt });
 export const ListedCredential = shape('ListedCredential', listed);

@@ -9,10 +9,8 @@ import type { CredentialPath } from '../../core/path.ts';
 import { countCredentials, listCredentials as readCredentialPage } from '../../store/credential-lists.ts';
 import { type CredentialCursor, FIRST_CREDENTIAL } from '../../store/queries.ts';
 import { withBudget } from '../agents/agent-budgets.ts';
-import type { UseCall } from '../approvals/held-requests.ts';
 import { heldRetrieval } from '../approvals/held-requests.ts';
 import { type Listing, type PageRequest, readListing } from '../paging.ts';
-import type { OngoingUse } from '../use/uses.ts';
 import type { Vault } from '../vault.ts';
 import type { CountedCredential, Credential } from './credential.ts';
 import { list, listedRanges, type Metadata, type NewValue, readMetadata, store } from './credential-operations.ts';
@@ -45,12 +43,6 @@ export function storeCredential(vault: Vault, context: Context, request: NewValu
   const work = () => ledger.submit(store(context, request), bytes);
   const charged = bytes + Buffer.byteLength(description) + path.length + ROWS_BYTES;
   return withBudget(budgets.storedBytes, context, charged, clock.now(), work);
-}
-
-/** Decides and starts one use. Each has a lease, so it is charged as a retrieval. */
-export function startUse(vault: Vault, context: Context, call: UseCall): Promise<OngoingUse> {
-  const { uses, budgets, clock } = vault;
-  return withBudget(budgets.leases, context, 1, clock.now(), () => uses.start(context, call));
 }
 
 export interface MetadataWithCount extends Metadata {

@@ -20,8 +20,8 @@ import {
   approvalReads,
   requireApproval,
 } from '../approvals/approval-requests.ts';
+import { newLease } from '../leases/lease-operations.ts';
 import type { TtlSeconds } from '../policies/policy.ts';
-import { newLease } from '../use/use-lease-operations.ts';
 import { credentialAltered, credentialNotFound, retrievalAccess } from './access.ts';
 import { type Credential, type CredentialVersion, isKept, type Secret } from './credential.ts';
 

@@ -1,7 +1,7 @@
 /** Reads, renews and revokes leases. An agent sees and changes only its leases. SOURCE: docs/decisions.md, "Leases". */
 
 import type { BatchState } from '../../core/batch-state.ts';
-import type { Caller } from '../../core/identity.ts';
+import { actorId, actorName, type Caller } from '../../core/identity.ts';
 import {
   type ActorName,
   ADMIN,
@@ -11,6 +11,7 @@ import {
   actorResource,
   isOperatorName,
   type LeaseId,
+  type TokenHash,
 } from '../../core/names.ts';
 import {
   type Context,
@@ -23,6 +24,7 @@ import {
 } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { access, credentialAltered, type Holder, retrievalAccess } from '../credentials/access.ts';
+import type { Credential } from '../credentials/credential.ts';
 import { hasRole } from '../operators/operator.ts';
 import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from './lease.ts';
 
@@ -152,4 +154,30 @@ export function listLeases(context: Context): Operation<{ agentId: AgentId | nul
   return operation({ context, permission: 'lease.list', resource: '*' }, ({ caller, moment }) =>
     succeeded({ agentId: isOfOperators(caller) ? null : caller.agent.id, now: moment.now }, null),
   );
+}
+
+export function newLease(
+  { caller, moment }: OperationInput,
+  kind: Lease['kind'],
+  { id: credentialId, path }: Credential,
+  version: number,
+  policyName: string,
+  ttlSeconds: number,
+  tokenHash: TokenHash | null,
+): Lease {
+  return {
+    id: moment.newId() as LeaseId,
+    kind,
+    agentId: actorId(caller),
+    credentialId,
+    agentName: actorName(caller),
+    path,
+    version,
+    policyName,
+    issuedAt: moment.now,
+    expiresAt: moment.now + ttlSeconds * 1000,
+    revokedAt: null,
+    tokenHash,
+    seq: moment.seq,
+  };
 }

@@ -5,7 +5,7 @@
  */
 import * as grammar from '../../core/grammars.ts';
 import type { AgentId, CredentialId, LeaseId, TokenHash } from '../../core/names.ts';
-import { nullable, type ReplyOf, type ValueOf } from '../../engine/field.ts';
+import { internal, nullable, type ReplyOf, type ValueOf } from '../../engine/field.ts';
 import { oneOf, positive, text, time } from '../../engine/kinds.ts';
 import { shape } from '../../engine/resource.ts';
 
@@ -25,15 +25,15 @@ const POLICY = grammar.matching(
 /** The only list of the columns of a lease. */
 const FIELDS = {
   /** The sequence number of the audit entry that issued it. Bulk revocations with a higher one apply to it. */
-  seq: positive(),
+  seq: internal(positive()),
   id: text(grammar.id<LeaseId>(), { wire: 'lease_id' }),
-  kind: oneOf(LEASE_KINDS),
+  kind: internal(oneOf(LEASE_KINDS)),
   /**
    * A lease is bound to immutable ids, so that an agent or credential created again under the same name does not
    * inherit it.
    */
-  agentId: text(grammar.holderId),
-  credentialId: text(grammar.id<CredentialId>()),
+  agentId: internal(text(grammar.holderId)),
+  credentialId: internal(text(grammar.id<CredentialId>())),
   agentName: text(grammar.actorName, { wire: 'agent_name' }),
   path: text(grammar.path),
   version: positive(),
@@ -43,17 +43,12 @@ const FIELDS = {
   /** Set when this lease is revoked, or derived from the first bulk revocation that applies to it. */
   revokedAt: nullable(time({ wire: 'revoked_at' })),
   /** The hash of the token that may be used instead of the holder's session; null for a lease without one. */
-  tokenHash: nullable(text(grammar.hash<TokenHash>())),
+  tokenHash: internal(nullable(text(grammar.hash<TokenHash>()))),
 };
 export const LEASE_ROWS = { table: 'leases', key: ['seq'], fields: FIELDS } as const;
 export type Lease = ValueOf<typeof FIELDS>;
 
-const { id, agentName, path, version, policyName, issuedAt, expiresAt, revokedAt } = FIELDS;
-
-export const ListedLease = shape('Lease', {
-  ...{ id, agentName, path, version, policyName, issuedAt, expiresAt, revokedAt },
-  status: oneOf(LEASE_STATUSES),
-});
+export const ListedLease = shape('Lease', { ...FIELDS, status: oneOf(LEASE_STATUSES) });
 
 /** Its reply, with the status at the time `now`. */
 export const toLeaseReply =

@@ -27,11 +27,11 @@ import { access } from '../credentials/access.ts';
 import type { Secret } from '../credentials/credential.ts';
 import { decryptVersion, findVersion } from '../credentials/retrieve.ts';
 import type { Lease } from '../leases/lease.ts';
+import { newLease } from '../leases/lease-operations.ts';
 import type { TtlSeconds } from '../policies/policy.ts';
 import { type BaseUrlRequest, resolveRequest, useFieldsOf } from './base-url.ts';
 import type { Placement, Target, UseRequest } from './target.ts';
 import { canRedact, decideTarget, type TargetDenial, withoutNearest } from './use-decision.ts';
-import { newLease } from './use-lease-operations.ts';
 
 export interface UseOrder {
   readonly path: CredentialPath;

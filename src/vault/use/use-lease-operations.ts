@@ -3,20 +3,13 @@
  * credential. SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
  */
 
-import { actorId, actorName } from '../../core/identity.ts';
-import type { LeaseId, TokenHash } from '../../core/names.ts';
-import {
-  type Context,
-  denied,
-  type Operation,
-  type OperationInput,
-  operation,
-  succeeded,
-} from '../../core/operation.ts';
+import { actorId } from '../../core/identity.ts';
+import type { TokenHash } from '../../core/names.ts';
+import { type Context, denied, type Operation, operation, succeeded } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { access, credentialNotFound } from '../credentials/access.ts';
-import type { Credential } from '../credentials/credential.ts';
 import type { Lease } from '../leases/lease.ts';
+import { newLease } from '../leases/lease-operations.ts';
 import type { TtlSeconds } from '../policies/policy.ts';
 
 export interface UseLeaseRequest {
@@ -70,30 +63,4 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
       ]);
     },
   );
-}
-
-export function newLease(
-  { caller, moment }: OperationInput,
-  kind: Lease['kind'],
-  { id: credentialId, path }: Credential,
-  version: number,
-  policyName: string,
-  ttlSeconds: number,
-  tokenHash: TokenHash | null,
-): Lease {
-  return {
-    id: moment.newId() as LeaseId,
-    kind,
-    agentId: actorId(caller),
-    credentialId,
-    agentName: actorName(caller),
-    path,
-    version,
-    policyName,
-    issuedAt: moment.now,
-    expiresAt: moment.now + ttlSeconds * 1000,
-    revokedAt: null,
-    tokenHash,
-    seq: moment.seq,
-  };
 }

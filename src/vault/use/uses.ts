@@ -12,12 +12,28 @@ import type { ActorName, EntryId } from '../../core/names.ts';
 import type { Context, Operation } from '../../core/operation.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { StoredChange } from '../../store/store.ts';
+import { withBudget } from '../agents/agent-budgets.ts';
 import type { ApprovalHolds } from '../approvals/approval-holds.ts';
-import { type UseCall, UseDecisions } from '../approvals/held-requests.ts';
+import { UseDecisions } from '../approvals/held-requests.ts';
 import { USE_ENDS, type UseEnd } from '../audit/audit-entry.ts';
+import type { Vault } from '../vault.ts';
 import { checkUse, endUse } from './running-uses.ts';
-import type { StartedUse } from './start-use.ts';
+import type { StartedUse, UseOrder } from './start-use.ts';
 import type { Admission, UseLimits } from './use-limits.ts';
+
+export interface UseCall {
+  readonly order: UseOrder;
+  readonly headers: HeaderPairs;
+  /** Called when the use is allowed and recorded; before that, nothing of the body is read. Null without one. */
+  openBody(): Readable | null;
+  /** The length in bytes; null if it is not known. */
+  readonly bodyLength: number | null;
+  readonly isUpgrade: boolean;
+  /** The base URL without its selector, which replaces the target's origin in links; null to leave links. */
+  readonly baseUrl: string | null;
+  /** Cuts the use, because the client has disconnected. */
+  readonly signal?: AbortSignal;
+}
 
 export interface OngoingUse {
   readonly started: StartedUse;
@@ -265,4 +281,10 @@ function toOrder(
     isUpgrade,
     linkPrefix: baseUrl === null || selector === null ? null : `${baseUrl}/${selector}`,
   };
+}
+
+/** Decides and starts one use. Each has a lease, so it is charged as a retrieval. */
+export function useCredential(vault: Vault, context: Context, call: UseCall): Promise<OngoingUse> {
+  const { uses, budgets, clock } = vault;
+  return withBudget(budgets.leases, context, 1, clock.now(), () => uses.start(context, call));
 }
