@@ -5,9 +5,10 @@ import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import type { ApprovalHolds } from '../../src/vault/approvals/approval-holds.ts';
 import { UseDecisions } from '../../src/vault/approvals/held-requests.ts';
-import type { StartedUse, UseCall } from '../../src/vault/use/start-use.ts';
+import type { StartedUse } from '../../src/vault/use/start-use.ts';
 import { parseMethod } from '../../src/vault/use/target.ts';
 import { parseUrl } from '../../src/vault/use/upstream-url.ts';
+import type { UseCall } from '../../src/vault/use/uses.ts';
 import { unchecked } from './agents-fixture.ts';
 import { toPath } from './fixture.ts';
 
