@@ -19,6 +19,12 @@ export const policySubject = (name: string): Subject => ({
   events: CHANGE_EVENTS.policy,
 });
 
+export const credentialSubject = (path: string): Subject => ({
+  what: path,
+  resource: path,
+  events: CHANGE_EVENTS.credential,
+});
+
 export const agentSubject = (name: string): Subject => ({
   what: `agent ${name}`,
   resource: `agent:${name}`,

@@ -62,8 +62,8 @@ export class ApiClient {
   }
 
   /** Reads a resource with its entity tag. @throws LeaseholdError INVALID_RESPONSE if the response has no tag */
-  async readTagged<T>(path: string, { signal }: CallOptions): Promise<Tagged<T>> {
-    const { data, headers } = await this.ask<T>({ method: 'GET', path, retry: 'always', signal });
+  async readTagged<T>(path: string, { signal }: CallOptions, query: object = {}): Promise<Tagged<T>> {
+    const { data, headers } = await this.ask<T>({ method: 'GET', path, query, retry: 'always', signal });
     const tag = headers.get('etag');
     if (tag === null) throw new LeaseholdError('INVALID_RESPONSE', 'the response is invalid: it has no ETag');
     return { data, tag };

@@ -1,6 +1,13 @@
 /** Calls on credentials. SOURCE: docs/api.md, "Credentials"; docs/decisions.md, "Credentials". */
 import { Secret } from '../vault/credentials/credential.ts';
-import { type ApiClient, type CallOptions, type ListAllOptions, toSegments } from './api-client.ts';
+import {
+  type ApiClient,
+  type CallOptions,
+  type ListAllOptions,
+  type ReplaceOptions,
+  type Tagged,
+  toSegments,
+} from './api-client.ts';
 import type { LeaseCache } from './cache.ts';
 import { type ClockReading, Expiry } from './expiry.ts';
 import { leaseAddress } from './leases.ts';
@@ -105,6 +112,10 @@ export class Credentials {
     return this.#api.read<CredentialMetadata>(addressOf(path), { view: 'metadata' }, options);
   }
 
+  async readMetadataTagged(path: string, options: CallOptions = {}): Promise<Tagged<CredentialMetadata>> {
+    return this.#api.readTagged<CredentialMetadata>(addressOf(path), options, { view: 'metadata' });
+  }
+
   list(filter: CredentialsFilter = {}, options: CallOptions = {}): Promise<Page<ListedCredential>> {
     return this.#api.page<ListedCredential>(CREDENTIALS, filter, options);
   }
@@ -114,7 +125,7 @@ export class Credentials {
   }
 
   /** Deletes all versions and revokes their leases. */
-  async delete(path: string, options: CallOptions = {}): Promise<void> {
+  async delete(path: string, options: ReplaceOptions = {}): Promise<void> {
     await this.#cache.invalidateAfter({ path }, this.#api.remove(addressOf(path), options, 'name'));
   }
 

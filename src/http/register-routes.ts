@@ -219,10 +219,11 @@ function send(request: FastifyRequest, reply: FastifyReply, row: Route, result: 
   if ('bytes' in result) return reply.type(result.type).send(result.bytes);
   if (!('stream' in result)) {
     const { data, meta, headers, hasFailed = false } = result;
+    const tagged = result.tagged ?? (row.represent !== null && row.method === 'GET' ? Object(data) : null);
     if (headers !== undefined) reply.headers(headers);
     if (hasFailed && row.failureStatus !== null) reply.code(row.failureStatus);
-    if (row.represent !== null && row.method === 'GET') {
-      const tag = entityTag(Object(data));
+    if (tagged !== null) {
+      const tag = entityTag(tagged);
       reply.header('etag', tag);
       if (isUnchanged(request.headers, tag)) return reply.code(304).send();
     }

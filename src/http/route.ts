@@ -17,6 +17,8 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 export type Reply =
   | {
       readonly data: unknown;
+      /** What the entity tag of a GET is about, if it is not `data`. */
+      readonly tagged?: object;
       readonly meta?: unknown;
       readonly hasFailed?: boolean;
       readonly headers?: Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
-// Entity tags of policies, targets, agents and operators: of several operators who change the same state only one
-// succeeds. SOURCE: RFC 9110, sections 8.8.3 and 13; docs/decisions.md, "Conditional requests".
+// Entity tags of policies, targets, agents, operators and credentials: of several operators who change the same state
+// only one succeeds. SOURCE: RFC 9110, sections 8.8.3 and 13; docs/decisions.md, "Conditional requests".
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -163,11 +163,37 @@ test('an agent whose key was replaced, or that was registered again, is not dere
   assert.equal((await remove(admin, path, '*')).status, 204);
 });
 
+test('a credential is deleted only with the tag of its newest version, which no retrieval changes', async () => {
+  const path = '/api/v1/credentials/tagged/versions';
+  const metadata = `${path}?view=metadata`;
+  const store = (value: string) => admin.post('/api/v1/credentials', { path: 'tagged/versions', value });
+  await store('one');
+  const first = await tagOf(admin, metadata);
+  const retrieved = await admin.get(path);
+  assert.deepEqual([retrieved.status, retrieved.headers.get('etag')], [200, null]);
+  assert.equal(await tagOf(admin, metadata), first);
+  assert.equal((await admin.call('GET', metadata, undefined, { 'if-none-match': first })).status, 304);
+  await store('two');
+  const rejected = await remove(admin, path, first);
+  assertRejected(rejected, 'PRECONDITION_FAILED');
+  const second = await tagOf(admin, metadata);
+  const { path: name, version } = rejected.body.error.current;
+  assert.deepEqual([name, version, rejected.headers.get('etag')], ['tagged/versions', 2, second]);
+  const agent = await service.agent('deleting', { 'tagged/*': ['delete'] });
+  const blind = await remove(agent, path, first);
+  assertRejected(blind, 'PRECONDITION_FAILED');
+  assert.equal(blind.body.error.current, undefined);
+  assert.equal((await remove(admin, path, second)).status, 204);
+  await store('three');
+  assertRejected(await remove(admin, path, second), 'PRECONDITION_FAILED');
+});
+
 test('routes of resources without tags ignore the headers', async () => {
   const path = '/api/v1/credentials/untagged/key';
   await admin.post('/api/v1/credentials', { path: 'untagged/key', value: 'v' });
   assert.equal((await admin.call('GET', path, undefined, { 'if-none-match': '*' })).status, 200);
-  assert.equal((await remove(admin, path, OTHER_TAG)).status, 204);
+  const [lease] = (await admin.get('/api/v1/leases?path=untagged/key')).body.data;
+  assert.equal((await remove(admin, `/api/v1/leases/${lease.lease_id}`, OTHER_TAG)).status, 204);
 });
 
 test('a caller who may not make the change learns nothing of tags', async () => {

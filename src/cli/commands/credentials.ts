@@ -12,6 +12,7 @@ import type { ServiceDefinition } from '../../vault/catalogue/definition.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
 import { keyWarning, SERVICE, targetsAt } from '../catalogue-flags.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
+import { credentialSubject, withConflictHint } from '../conflict.ts';
 import { nullIfMissing, valueInArguments } from '../errors.ts';
 import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
 import { decodeUtf8, readInput } from '../input.ts';
@@ -195,15 +196,23 @@ async function removeOne(
   path: CredentialPath,
 ): Promise<void> {
   const { terminal, signal } = invocation;
+  const seen: { ifMatch?: string } = {};
   const describe = async (): Promise<string> => {
-    const reading = vault.credentials.readMetadata(path, { signal });
-    const { versions } = await withDenialHint(invocation, { action: 'list', path }, reading);
+    const reading = vault.credentials.readMetadataTagged(path, { signal });
+    const { data, tag } = await withDenialHint(invocation, { action: 'list', path }, reading);
+    const { versions } = data;
+    seen.ifMatch = tag;
     const { meta } = await vault.leases.list({ path, status: 'active', limit: 1 }, { signal });
     const leases = pluralize(meta.total, 'active lease');
     return `${path}: ${pluralize(versions.length, 'version')} and ${leases} will be deleted.`;
   };
   if (!(await confirmDestructive(invocation, confirmation, describe, 'Delete it?'))) return;
-  await withDenialHint(invocation, { action: 'delete', path }, vault.credentials.delete(path, { signal }));
+  const deleting = withConflictHint(
+    invocation,
+    credentialSubject(path),
+    vault.credentials.delete(path, { ...seen, signal }),
+  );
+  await withDenialHint(invocation, { action: 'delete', path }, deleting);
   printNotice(terminal, `Deleted ${path}.`);
 }
 

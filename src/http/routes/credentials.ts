@@ -11,6 +11,7 @@ import { invalidRequest } from '../../engine/errors.ts';
 import { toTimestamp } from '../../engine/timestamp.ts';
 import {
   CredentialMetadata,
+  CredentialState,
   ListedCredential,
   parseValue,
   StoredCredential,
@@ -58,7 +59,10 @@ export const credentialRoutes: readonly Route[] = [
         if (query.version !== undefined) throw invalidRequest('version', 'must not be given with view=metadata');
         if (query.ttl !== undefined) throw invalidRequest('ttl', 'must not be given with view=metadata');
         const { credential, versions } = await readCredentialMetadata(vault, context, path);
-        return { data: CredentialMetadata.toReply({ ...credential, versions }) };
+        return {
+          data: CredentialMetadata.toReply({ ...credential, versions }),
+          tagged: CredentialState.toReply(credential),
+        };
       }
       const version = query.version ?? null;
       const ttlSeconds = query.ttl === undefined ? null : parseTtl(query.ttl, 'ttl');
@@ -98,6 +102,7 @@ export const credentialRoutes: readonly Route[] = [
     summary: 'Delete a credential with its versions, and revoke its leases.',
     permission: 'credential.delete',
     params: { path: Path },
+    represent: CredentialState.toReply,
     async handle({ vault, context, params }) {
       await vault.ledger.submit(remove(context, parsePath(params['path'] ?? '')));
       return null;

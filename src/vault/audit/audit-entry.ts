@@ -13,6 +13,7 @@ export type AuditResult = (typeof RESULTS)[number];
 export const CHANGE_EVENTS = {
   policy: ['policy.create', 'policy.replace', 'policy.delete'],
   agent: ['agent.register', 'agent.rotate', 'agent.deregister'],
+  credential: ['credential.store', 'credential.delete'],
   operator: [
     'operator.add',
     'operator.replace',

@@ -73,7 +73,13 @@ export function store(context: Context, request: NewValue): Operation<Credential
 
 export function remove(context: Context, path: CredentialPath): Operation<null> {
   return operation(
-    { context, permission: 'credential.delete', resource: path, reads: { credential: path } },
+    {
+      context,
+      permission: 'credential.delete',
+      resource: path,
+      reads: { credential: path },
+      target: (known) => known.credential(path),
+    },
     (input) => {
       const { caller, state, moment, entry } = input;
       const granted = access(state, caller, 'delete', path);

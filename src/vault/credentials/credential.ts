@@ -39,6 +39,8 @@ export const ListedCredential = shape('ListedCredential', listed);
 export interface CountedCredential extends Credential {
   readonly accessCount: number;
 }
+/** What its entity tag is about: what a new version or a deletion changes, and no retrieval. */
+export const CredentialState = shape('CredentialState', { ...FIELDS, version });
 export const CredentialMetadata = shape('CredentialMetadata', {
   ...listed,
   versions: list(record({ version, createdAt }, { title: 'CredentialVersion' }), { min: 0 }),
