@@ -1,4 +1,4 @@
-// Two operators edit the same policy, targets or operator: the second learns of it, and overwrites nothing.
+// Two operators edit or delete the same resource: the second learns of it, and overwrites nothing.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -203,6 +203,35 @@ test('operator: an operator that somebody else changed is not removed', async (t
   await page.keyboard.press('Enter');
   await confirm.getByRole('alert').getByText('PRECONDITION_FAILED').waitFor();
   assert.equal((await present('/api/v1/operators/joe')).description, 'kept for the audit');
+});
+
+test('credential: one that got a new version since it was shown is not deleted', async (t) => {
+  const store = (value: string) => ana.post('/api/v1/credentials', { path: 'stored/twice', value });
+  await store('one');
+  const page = await openPage(t, '/credentials?path=stored/twice');
+  await page.getByRole('complementary', { name: 'stored/twice' }).getByRole('button', { name: 'Delete …' }).click();
+  const confirm = page.getByRole('dialog', { name: 'Delete the credential?' });
+  await confirm.getByText(/^This destroys 1 version/).waitFor();
+  assert.equal((await store('two')).status, 201);
+  await confirm.getByRole('textbox').fill('stored/twice');
+  await page.keyboard.press('Enter');
+  await confirm.getByRole('alert').getByText('PRECONDITION_FAILED').waitFor();
+  await confirm.getByText(/^This destroys 2 versions/).waitFor();
+  assert.notEqual(await present('/api/v1/credentials/stored/twice?view=metadata'), null);
+});
+
+test('agent: one that was registered again is not deregistered', async (t) => {
+  const register = () => ana.post('/api/v1/agents', { name: 'again' });
+  await register();
+  const page = await openPage(t, '/agents?agent=again');
+  await page.getByRole('complementary', { name: 'again' }).getByRole('button', { name: 'Deregister' }).click();
+  const confirm = page.getByRole('dialog', { name: 'Deregister “again”?' });
+  assert.equal((await ana.delete('/api/v1/agents/again')).status, 204);
+  assert.equal((await register()).status, 201);
+  await confirm.getByRole('textbox').fill('again');
+  await page.keyboard.press('Enter');
+  await confirm.getByRole('alert').getByText('PRECONDITION_FAILED').waitFor();
+  assert.notEqual(await present('/api/v1/agents/again'), null);
 });
 
 test('operator: a role that another operator took away does not come back', async (t) => {

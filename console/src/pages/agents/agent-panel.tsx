@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { Copyable } from '../../components/copyable.tsx';
 import { countText } from '../../components/count-text.ts';
+import { isConflict } from '../../components/edit-conflict.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { ConfirmDialog, FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
@@ -24,10 +25,16 @@ interface Props {
 
 export function AgentPanel({ name, onPanic, onClose }: Props) {
   const mayEdit = useRole('editor');
-  const { data, error, isPending, refetch } = useQuery({
+  const {
+    data: read,
+    error,
+    isPending,
+    refetch,
+  } = useQuery({
     queryKey: ['agents', 'one', name],
-    queryFn: ({ signal }) => client.agents.read(name, { signal }),
+    queryFn: ({ signal }) => client.agents.readTagged(name, { signal }),
   });
+  const data = read?.data;
   const [dialog, setDialog] = useState<'rotate' | 'deregister' | null>(null);
   const close = (): void => setDialog(null);
   return (
@@ -62,7 +69,14 @@ export function AgentPanel({ name, onPanic, onClose }: Props) {
           <Leases agent={name} />
           <Sessions agent={name} />
           <RotateDialog name={name} isOpen={dialog === 'rotate'} onClose={close} />
-          <DeregisterDialog name={name} isOpen={dialog === 'deregister'} onDone={onClose} onClose={close} />
+          <DeregisterDialog
+            name={name}
+            tag={read?.tag}
+            isOpen={dialog === 'deregister'}
+            onDone={onClose}
+            onChanged={() => refetch()}
+            onClose={close}
+          />
         </>
       )}
       {/* The record remains after the agent is deregistered. */}
@@ -113,10 +127,23 @@ function RotateDialog({ name, isOpen, onClose }: DialogProps) {
   );
 }
 
-function DeregisterDialog({ name, isOpen, onDone, onClose }: DialogProps & { readonly onDone: () => void }) {
+interface DeregisterProps extends DialogProps {
+  readonly tag: string | undefined;
+  readonly onDone: () => void;
+  /** Called when the agent turns out to be another one now. */
+  readonly onChanged: () => Promise<unknown>;
+}
+
+function DeregisterDialog({ name, tag, isOpen, onDone, onChanged, onClose }: DeregisterProps) {
   const queries = useQueryClient();
   const deregister = async (): Promise<void> => {
-    await client.agents.deregister(name);
+    try {
+      await client.agents.deregister(name, tag === undefined ? {} : { ifMatch: tag });
+    } catch (failure) {
+      // The panel then shows the present key.
+      if (isConflict(failure)) await onChanged();
+      throw failure;
+    }
     announce(`The agent ${name} is deregistered.`);
     onDone();
     // Excludes the agent itself, which the panel would read once more and not find.

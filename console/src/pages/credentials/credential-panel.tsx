@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { CredentialMetadata } from '../../../../src/client/types.ts';
+import { isConflict } from '../../components/edit-conflict.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
@@ -24,10 +25,16 @@ interface Props {
 
 export function CredentialPanel({ path, onClose }: Props) {
   const isEditor = useRole('editor');
-  const { data, error, isPending, refetch } = useQuery({
+  const {
+    data: read,
+    error,
+    isPending,
+    refetch,
+  } = useQuery({
     queryKey: ['credential', path],
-    queryFn: ({ signal }) => client.credentials.readMetadata(path, { signal }),
+    queryFn: ({ signal }) => client.credentials.readMetadataTagged(path, { signal }),
   });
+  const data = read?.data;
   const newest = Math.max(0, ...(data?.versions.map(({ version }) => version) ?? []));
   return (
     <SidePanel title={path} onClose={onClose}>
@@ -40,7 +47,13 @@ export function CredentialPanel({ path, onClose }: Props) {
           <TargetsSection path={path} isEditor={isEditor} />
           <ExposureSection path={path} newest={newest} />
           <Link href={`/access?view=matrix&prefix=${encodeURIComponent(path)}`}>Show access</Link>
-          <Changes credential={data} isEditor={isEditor} onDeleted={onClose} />
+          <Changes
+            credential={data}
+            tag={read?.tag}
+            isEditor={isEditor}
+            onDeleted={onClose}
+            onChanged={() => refetch()}
+          />
         </>
       )}
     </SidePanel>
@@ -75,11 +88,14 @@ function Metadata({ credential }: { readonly credential: CredentialMetadata }) {
 
 interface ChangesProps {
   readonly credential: CredentialMetadata;
+  readonly tag: string | undefined;
   readonly isEditor: boolean;
   readonly onDeleted: () => void;
+  /** Called when the credential turns out to be another one now. */
+  readonly onChanged: () => Promise<unknown>;
 }
 
-function Changes({ credential: { path, versions }, isEditor, onDeleted }: ChangesProps) {
+function Changes({ credential: { path, versions }, tag, isEditor, onDeleted, onChanged }: ChangesProps) {
   const [dialog, setDialog] = useState<'rotate' | 'delete' | null>(null);
   const leases = useQuery({
     queryKey: ['credential', path, 'leases'],
@@ -89,7 +105,13 @@ function Changes({ credential: { path, versions }, isEditor, onDeleted }: Change
   });
   if (!isEditor) return <p className="hint">Requires the editor role.</p>;
   const remove = async (): Promise<void> => {
-    await client.credentials.delete(path);
+    try {
+      await client.credentials.delete(path, tag === undefined ? {} : { ifMatch: tag });
+    } catch (failure) {
+      // The dialog then says how many versions there are now.
+      if (isConflict(failure)) await onChanged();
+      throw failure;
+    }
     announce(`The credential ${path} is deleted.`);
     onDeleted();
     await forgetDeleted(path);
