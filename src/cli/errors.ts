@@ -12,8 +12,8 @@ export const EXIT = {
   /** The server returned an error, did not respond, or sent a response that cannot be read; or there is a bug. */
   ERROR: 2,
   /**
-   * The result is negative: a broken chain, a failed expectation, a declined confirmation, a rejected use, or a request
-   * that was not approved.
+   * The result is negative: a broken chain, a failed expectation, a declined confirmation, a rejected use, a request
+   * that was not approved, or a key slot that does not open the vault.
    */
   NEGATIVE: 3,
   /** The upstream of a brokered request responded with a status other than 2xx. */

@@ -21,7 +21,7 @@ const run = async (line: string, input = '') => {
 test('a root key file unlocks, keys rotate, and flags of another kind are rejected', async () => {
   assert.match(
     (await run('key slot add x --kind file --threshold 2')).stderr,
-    /--threshold is not a flag of the kind file/,
+    /--threshold cannot be used with --kind file/,
   );
   assert.equal((await run('key rotate --root --field key')).stdout, 'root\n');
   assert.equal((await run('key rotate --audit --root')).code, 1);
@@ -43,7 +43,11 @@ test('a passphrase slot is added, tested, and unlocks a locked vault; the passph
   const added = await run('key slot add words --passphrase-file - -o json', passphrase);
   assert.equal(added.code, 0, added.stderr);
   assert.equal(JSON.parse(added.stdout).kind, 'passphrase');
-  assert.equal((await run('key slot test words --passphrase-file -', 'another passphrase\n')).code, 2);
+  const wrong = await run('key slot test words --passphrase-file - --field opens', 'another passphrase\n');
+  assert.deepEqual([wrong.code, wrong.stdout], [3, 'false\n'], wrong.stderr);
+  const right = await run('key slot test words --passphrase-file - --field opens', passphrase);
+  assert.deepEqual([right.code, right.stdout], [0, 'true\n'], right.stderr);
+  assert.equal((await run('key slot test missing')).code, 2, 'no result');
   assert.equal((await run('key slot list --field name')).stdout, 'file\nwords\n');
   const unsure = await run('lock');
   assert.equal(unsure.code, 1, 'lock asks');
@@ -71,6 +75,9 @@ test('each share is printed once, and enough of them unlock the vault', async ()
   const { stdout, stderr } = await run('key slot add board --kind shamir --shares 3 --threshold 2 -o json');
   const [one = '', two = ''] = JSON.parse(stdout).map(({ text }: { text: string }) => text);
   assert.match(stderr, /Any 2 of these shares/);
+  const untested = await run('key slot test board');
+  assert.equal(untested.code, 1);
+  assert.match(untested.stderr, /board is a Shamir slot, whose shares key slot test cannot test/);
   await run('lock --yes');
   assert.match((await run('unlock --share-file -', one.slice(1))).stderr, /a letter is missing or was mistyped/);
   assert.match((await run('unlock --share-file -', one)).stderr, /Given: 1 of 2 shares/);

@@ -1,4 +1,4 @@
-/** The commands `key slot …` and `key rotate`. */
+/** The `key slot …` and `key rotate` subcommands. */
 
 import { newPassphraseParameters, slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
 import { newShares } from '../../crypto/shares.ts';
@@ -6,6 +6,7 @@ import { choice, text, toggle, wholeNumber } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { parseSlotName, SLOT_KINDS, type SlotKind } from '../../vault/keys/keyset.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
+import { EXIT } from '../errors.ts';
 import { describeSlots, slotSecretOf } from '../passphrase.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
@@ -78,7 +79,7 @@ function rejectForeignFlags(kind: SlotKind, flags: Readonly<Record<string, unkno
   };
   for (const name of ['key', 'passphrase-file', 'shares', 'threshold']) {
     if (flags[name] === null || own[kind]?.includes(name)) continue;
-    throw new UsageError(`--${name} is not a flag of the kind ${kind}`);
+    throw new UsageError(`--${name} cannot be used with --kind ${kind}`);
   }
 }
 
@@ -93,7 +94,7 @@ const remove = defineCommand({
   name: 'key slot remove',
   about: [
     'Test the other slots first with leasehold key slot test: without a slot that opens, the vault is lost at the next restart.',
-    'An earlier copy of the database still opens with this slot: keep its secret as long as you keep such a copy or a backup. If its secret was disclosed, rotate the keys afterwards: leasehold key rotate --root, then leasehold key rotate.',
+    'The slot still opens copies of the database and backups from before its removal. Keep its secret as long as you keep them. If its secret was disclosed, rotate the keys afterwards: leasehold key rotate --root, then leasehold key rotate.',
   ],
   arguments: [NAME],
   flags: CONFIRMATION_FLAGS,
@@ -115,7 +116,7 @@ const remove = defineCommand({
 const test = defineCommand({
   name: 'key slot test',
   about: [
-    'Asks for the passphrase of a passphrase slot, which stays on this machine. The shares of a slot are not tested this way, because they belong to several people. The exit code is 2 if the slot does not open.',
+    'Asks for the passphrase of a passphrase slot, which stays on this machine. A Shamir slot cannot be tested, because several operators hold its shares. The exit code is 3 if the slot does not open the vault.',
   ],
   arguments: [NAME],
   flags: { 'passphrase-file': PASSPHRASE_FILE },
@@ -126,21 +127,21 @@ const test = defineCommand({
     const publicKey = await publicKeyFor(invocation, name, flags['passphrase-file']);
     const result = await vault.keys.testSlot(name, publicKey, { signal });
     await invocation.output.record({ name, ...result });
-    return result.opens ? 0 : 2;
+    return result.opens ? EXIT.OK : EXIT.NEGATIVE;
   },
 });
 
 async function publicKeyFor(invocation: Invocation, name: string, from: string | null): Promise<string | null> {
   const slots = await invocation.connect().keys.slots(invocation);
   const slot = slots.find((each) => each.name === name);
-  if (slot?.kind === 'shamir') throw new UsageError(`${name} is a slot of shares, which this command does not test`);
+  if (slot?.kind === 'shamir') throw new UsageError(`${name} is a Shamir slot, whose shares key slot test cannot test`);
   return slot?.kind === 'passphrase' ? publicKeyOf(await slotSecretOf(invocation, slot, from, false)) : null;
 }
 
 const rotate = defineCommand({
   name: 'key rotate',
   about: [
-    'Without a flag, new values are encrypted under a new key, and the previous ones are re-encrypted in the background. --root replaces the root key and encrypts it to every slot. --audit ends the key of the audit log with an entry; an auditor needs the new one for later entries.',
+    'Without a flag, new values are encrypted under a new key, and the previous ones are re-encrypted in the background. --root replaces the root key and encrypts it to every slot. --audit records an entry that ends the current audit key. Auditors need the new key for later entries.',
   ],
   flags: {
     root: toggle('replace the root key'),

@@ -59,8 +59,8 @@ export function KeySection() {
         onClose={() => setRemoving(null)}
       >
         <p>
-          Its secret will no longer open the vault, but it still opens earlier copies of the database. If the secret was
-          disclosed, replace the root key and then the data key. This cannot be undone.
+          Its secret will no longer open the vault, but it still opens copies of the database and backups from before
+          the removal. If the secret was disclosed, replace the root key and then the data key. This cannot be undone.
         </p>
       </ConfirmDialog>
     </>
