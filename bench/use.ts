@@ -115,13 +115,13 @@ async function measureLags({ scope, plan, say }: Stage, origin: string, caPem: s
   broker.start();
   scope.after(() => broker.stop());
   const { hostname, port } = new URL(origin);
-  const order: UpstreamRequestSpec = {
+  const spec: UpstreamRequestSpec = {
     ...{ method: 'GET', scheme: 'https', host: hostname, port: Number(port), path: '/v1/events', headers: [] },
     ...{ bodyLength: 0, placement: { kind: 'bearer' }, value: VALUE, allowNetworks: ['127.0.0.0/8'], caPem },
     caller: 'bench',
     ...{ redact: [], isUpgrade: false, linkPrefix: null, targetNetworks: null, ownPorts: [] },
   };
-  const byEngine = async (): Promise<Readable> => broker.use(order, null).body;
+  const byEngine = async (): Promise<Readable> => broker.use(spec, null).body;
   const agent = new https.Agent({ ca: caPem });
   const directly = async (): Promise<Readable> => {
     const [response] = await once(https.get(`${origin}/v1/events`, { agent }), 'response');

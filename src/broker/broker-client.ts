@@ -1,5 +1,5 @@
 /**
- * The server's side of the broker: starts its process, sends it orders, and starts another when it dies. Brokered
+ * The server's side of the broker: starts its process, sends it requests, and starts another when it dies. Brokered
  * requests in flight then end with `failed`, and are not repeated, because the upstream may have received them.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -41,11 +41,11 @@ export class BrokerClient {
   }
 
   /**
-   * Sends an order that was decided and recorded. `body`: the request's body, or the client's data after the handshake
+   * Sends a request that was decided and recorded. `body`: the request's body, or the client's data after the handshake
    * of an upgrade. Aborting the signal aborts the brokered request.
    */
-  use(order: UpstreamRequestSpec, body: Readable | null, signal?: AbortSignal): BrokerUse {
-    return startUse(this.#ensureRunning()?.channel ?? null, order, body, signal);
+  use(spec: UpstreamRequestSpec, body: Readable | null, signal?: AbortSignal): BrokerUse {
+    return startUse(this.#ensureRunning()?.channel ?? null, spec, body, signal);
   }
 
   /** Ends the process and every brokered request. No request may follow. */
@@ -102,11 +102,11 @@ export class BrokerClient {
 /** `channel`: null if no process could be started. */
 export function startUse(
   channel: Channel | null,
-  order: UpstreamRequestSpec,
+  spec: UpstreamRequestSpec,
   body: Readable | null,
   signal: AbortSignal | undefined,
 ): BrokerUse {
-  const stream = channel?.isOpen === true ? channel.open(order, isComplete) : null;
+  const stream = channel?.isOpen === true ? channel.open(spec, isComplete) : null;
   return new BrokerUse(stream, body, signal);
 }
 

@@ -1,6 +1,6 @@
 /**
- * The broker's end of the socket that it shares with the server. Serves each brokered request from the order that
- * opened its stream to the final message.
+ * The broker's end of the socket that it shares with the server. Serves each brokered request from the message that
+ * opens its stream to the final message.
  */
 import type { Duplex, Readable } from 'node:stream';
 import { isFullyMasked } from '../masking/plain-forms.ts';
@@ -36,8 +36,8 @@ export function serveBroker(socket: Duplex, closed: () => void, options: BrokerO
   const shared = { maskings: new Maskings(), turns: new Turns() };
   const context = { pool, ...shared, timeouts: options.timeouts ?? DEFAULT_TIMEOUTS };
   return new Channel(socket, {
-    opened(stream, order) {
-      serveUse(stream, order as UpstreamRequestSpec, context).catch(() => stream.destroy());
+    opened(stream, spec) {
+      serveUse(stream, spec as UpstreamRequestSpec, context).catch(() => stream.destroy());
     },
     closed() {
       pool.close();
@@ -54,29 +54,29 @@ interface UseContext {
   readonly timeouts: Timeouts;
 }
 
-async function serveUse(stream: ChannelStream, order: UpstreamRequestSpec, context: UseContext): Promise<void> {
+async function serveUse(stream: ChannelStream, spec: UpstreamRequestSpec, context: UseContext): Promise<void> {
   const { pool, maskings, turns, timeouts } = context;
-  const share = turns.shareOf(order.caller);
+  const share = turns.shareOf(spec.caller);
   let request: UpstreamRequest | null = null;
   try {
     // WHY: an upstream could repeat the value in a form that the redaction does not find.
-    if (!isFullyMasked(order.value)) throw new UpstreamError('value');
-    request = new UpstreamRequest(order, pool, timeouts);
+    if (!isFullyMasked(spec.value)) throw new UpstreamError('value');
+    request = new UpstreamRequest(spec, pool, timeouts);
     stream.on('close', () => request?.close());
-    const hasBody = order.isUpgrade || order.bodyLength !== 0;
+    const hasBody = spec.isUpgrade || spec.bodyLength !== 0;
     const sending = request.send(hasBody ? stream : null).catch(() => request?.close());
     // The rest of the body is dropped, so that the stream ends.
     void sending.finally(() => stream.resume());
     const response = await request.response;
     // WHY: an upstream that echoes its input would otherwise answer one guess after another within one request. An
     // upstream that rejects the request reads no more of it.
-    if (!order.isUpgrade) {
+    if (!spec.isUpgrade) {
       if (response.status >= FIRST_UNSUCCESSFUL_STATUS) request.stopSending();
       else await Promise.race([sending, request.closed]);
     }
     if (stream.destroyed) return;
-    const redactor = new Redactor(await maskings.for(order, share), whileOpen(stream, share));
-    await answer(stream, order, request, { ...response, redactor });
+    const redactor = new Redactor(await maskings.for(spec, share), whileOpen(stream, share));
+    await answer(stream, spec, request, { ...response, redactor });
   } catch (error) {
     fail(stream, error, request?.bytesIn ?? 0);
   } finally {
@@ -95,20 +95,20 @@ function whileOpen(stream: ChannelStream, share: TurnShare): TurnShare {
 
 async function answer(
   stream: ChannelStream,
-  order: UpstreamRequestSpec,
+  spec: UpstreamRequestSpec,
   request: UpstreamRequest,
   response: UpstreamResponse & { readonly redactor: Redactor },
 ): Promise<void> {
   const { redactor, status } = response;
   rejectPartial(status, response.headers);
   const isHandshake = status === 101;
-  const headers = await responseHeaders(response.headers, order, isHandshake, redactor);
-  const body = isHandshake ? response.body : decodedBody(order, response);
+  const headers = await responseHeaders(response.headers, spec, isHandshake, redactor);
+  const body = isHandshake ? response.body : decodedBody(spec, response);
   stream.sendHead({ kind: 'response', status, headers } satisfies BrokerHead);
   let [bytesOut, redactions] = [0, 0];
   let trailers: HeaderPairs = [];
   let ended: UseResult['ended'] = 'upstream';
-  // The client has not read for as long as an upstream may pause, so nothing more can be sent to it.
+  // Resets the stream of a client that has not read for the idle timeout.
   request.whenTimedOut(() => {
     if (stream.writableNeedDrain) stream.destroy();
   });
@@ -126,7 +126,7 @@ async function answer(
       bytesOut += bytes.length;
       if (bytes.length > 0 && !stream.write(bytes)) await drained(stream);
     }
-    trailers = await responseHeaders(response.trailers(), order, false, redactor);
+    trailers = await responseHeaders(response.trailers(), spec, false, redactor);
     ended = 'complete';
     redactor.release();
   } catch {
@@ -139,8 +139,8 @@ async function answer(
   } satisfies FinalMessage);
 }
 
-function decodedBody(order: UpstreamRequestSpec, { status, headers, body }: UpstreamResponse): Readable {
-  const isEmpty = order.method === 'HEAD' || BODILESS.has(status);
+function decodedBody(spec: UpstreamRequestSpec, { status, headers, body }: UpstreamResponse): Readable {
+  const isEmpty = spec.method === 'HEAD' || BODILESS.has(status);
   return isEmpty ? body : decodeBody(body, headerText(headers, 'content-encoding'));
 }
 

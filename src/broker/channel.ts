@@ -1,7 +1,6 @@
 /**
  * One end of the socket between the server and the broker's process. It carries many brokered requests, each as a
- * stream. A stream that is not read stops its own sender, and no other stream. SOURCE: docs/decisions.md, "Brokered
- * use".
+ * stream. Backpressure on one stream pauses only that stream. SOURCE: docs/decisions.md, "Brokered use".
  */
 import type { Duplex } from 'node:stream';
 import { ChannelStream } from './channel-stream.ts';
@@ -9,9 +8,7 @@ import { decodeMessage, encodeMessage, FRAME, type FrameKind } from './protocol.
 
 /** The payload's length and the stream's number as 32-bit integers, big-endian, then the kind. */
 const HEADER_BYTES = 9;
-/**
- * Above the size of every message: headers are at most 64 KiB, and a value and a list of authorities have limits too.
- */
+/** Larger than every message: headers are at most 64 KiB, and a value and a list of authorities have limits too. */
 const MAX_PAYLOAD_BYTES = 8 * 1024 * 1024;
 const MAX_ID = 0xffff_ffff;
 /** Up to this size, copying the payload is cheaper than writing a second buffer. */

@@ -1,6 +1,6 @@
 /**
- * Connections to upstreams. INVARIANT: a name is resolved by the same lookup that dials, each of its addresses is
- * checked, and a connection is reused only under the rules with which it was checked.
+ * Connections to upstreams. INVARIANT: the lookup that resolves a name for a connection also checks each of its
+ * addresses. A connection is reused only under the rules by which it was checked.
  */
 import { lookup as lookupName } from 'node:dns';
 import type { Agent as PlainAgent } from 'node:http';
@@ -49,11 +49,11 @@ export class ConnectionPool {
   }
 
   /** @throws UpstreamError if the host is invalid, or is an address to which no connection may be made */
-  connectorFor(order: AddressFields & Pick<UpstreamRequestSpec, 'host' | 'caPem'>): Connector {
-    const host = checkHost(order.host);
-    const { scheme, port, caPem, allowNetworks, targetNetworks, ownPorts } = order;
-    const key = JSON.stringify([scheme, order.host, port, caPem, allowNetworks, targetNetworks, ownPorts]);
-    const route = this.#routes.get(key) ?? this.#createRoute(order);
+  connectorFor(spec: AddressFields & Pick<UpstreamRequestSpec, 'host' | 'caPem'>): Connector {
+    const host = checkHost(spec.host);
+    const { scheme, port, caPem, allowNetworks, targetNetworks, ownPorts } = spec;
+    const key = JSON.stringify([scheme, spec.host, port, caPem, allowNetworks, targetNetworks, ownPorts]);
+    const route = this.#routes.get(key) ?? this.#createRoute(spec);
     // Node does not look up an IP address, so the checked lookup never sees it.
     const isAddress = isIP(host) !== 0;
     if (isAddress && !route.rules.permits(host)) throw new UpstreamError('refused_address');
@@ -72,9 +72,9 @@ export class ConnectionPool {
     this.#routes.clear();
   }
 
-  #createRoute(order: AddressFields & Pick<UpstreamRequestSpec, 'caPem'>): Route {
-    const rules = new AddressRules(order);
-    return { rules, agent: this.#createAgent(order.scheme, order.caPem, rules) };
+  #createRoute(spec: AddressFields & Pick<UpstreamRequestSpec, 'caPem'>): Route {
+    const rules = new AddressRules(spec);
+    return { rules, agent: this.#createAgent(spec.scheme, spec.caPem, rules) };
   }
 
   #createAgent(

@@ -48,19 +48,19 @@ const INJECTED_VALUE = /^[\x20-\x7e]+$/;
 const PATH = /^\/[\x21\x22\x24-\x7e]*$/;
 
 /** @throws UpstreamError for anything that cannot be sent unchanged */
-export function buildRequest(order: UpstreamRequestSpec): RenderedRequest {
-  const { placement, value, method } = order;
+export function buildRequest(spec: UpstreamRequestSpec): RenderedRequest {
+  const { placement, value, method } = spec;
   if (!TOKEN.test(method) || /^(?:connect|trace)$/i.test(method)) throw new UpstreamError('protocol');
-  if (!PATH.test(order.path)) throw new UpstreamError('protocol');
-  const headers: (readonly [string, string])[] = [['Host', hostOf(order)]];
-  for (const [name, text] of order.headers) {
+  if (!PATH.test(spec.path)) throw new UpstreamError('protocol');
+  const headers: (readonly [string, string])[] = [['Host', hostOf(spec)]];
+  for (const [name, text] of spec.headers) {
     if (!TOKEN.test(name) || !FIELD_VALUE.test(text)) throw new UpstreamError('protocol');
   }
   const replaced = placement.kind === 'header' ? plainName(placement.name) : null;
-  const forwarded = forwardedHeaders(order).filter(([name]) => plainName(name) !== replaced);
+  const forwarded = forwardedHeaders(spec).filter(([name]) => plainName(name) !== replaced);
   headers.push(...forwarded.map(([name, text]) => [name, restoreTags(plainName(name), text)] as const));
-  headers.push(['Accept-Encoding', 'identity'], ...framing(order));
-  const path = placement.kind === 'query' ? setParameter(order.path, placement.name, value) : order.path;
+  headers.push(['Accept-Encoding', 'identity'], ...framing(spec));
+  const path = placement.kind === 'query' ? setParameter(spec.path, placement.name, value) : spec.path;
   if (placement.kind !== 'query') headers.push(headerOf(placement, value));
   return { path, headers };
 }

@@ -1,7 +1,7 @@
 /**
- * The compiled values of orders. WHY kept for a few seconds: compiling takes half of the time of a small request, and
- * an agent that uses a credential once usually uses it again. Then they are dropped, so that an idle broker keeps no
- * values.
+ * The values of requests, compiled for redaction. WHY kept for a few seconds: compiling takes half of the time of a
+ * small request, and an agent that uses a credential once usually uses it again. Then they are dropped, so that an idle
+ * broker keeps no values.
  */
 
 import { compileMasking, type Masking } from '../masking/masking.ts';
@@ -25,12 +25,12 @@ export class Maskings {
   readonly #compiling = new Map<string, Promise<Masking>>();
 
   async for(
-    order: Pick<UpstreamRequestSpec, 'caller' | 'placement' | 'value' | 'redact'>,
+    spec: Pick<UpstreamRequestSpec, 'caller' | 'placement' | 'value' | 'redact'>,
     share: TurnShare = UNLIMITED,
   ): Promise<Masking> {
-    const values = [...new Set([...renderedForms(order), ...order.redact])];
+    const values = [...new Set([...renderedForms(spec), ...spec.redact])];
     const key = JSON.stringify(values);
-    return this.#find(key) ?? this.#keep(key, await this.#compileOnce(order.caller + key, values, share));
+    return this.#find(key) ?? this.#keep(key, await this.#compileOnce(spec.caller + key, values, share));
   }
 
   clear(): void {

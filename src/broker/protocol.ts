@@ -1,8 +1,8 @@
 /**
- * The protocol between the server and the broker's process. Every brokered request is one stream of the channel: an
- * order and the raw body of the request are sent one way; a head, the redacted body and a final message come back.
- * INVARIANT: only these two processes have the socket. The server nevertheless checks all data that it reads, because
- * an upstream could take over the broker's process.
+ * The protocol between the server and the broker's process. Every brokered request is one stream of the channel: its
+ * spec and its raw body are sent one way; a head, the redacted body and a final message come back. INVARIANT: only
+ * these two processes have the socket. The server nevertheless checks all data that it reads, because an upstream could
+ * take over the broker's process.
  */
 import type { Placement } from '../vault/use/target.ts';
 
@@ -89,9 +89,9 @@ export interface FinalMessage {
 }
 
 /**
- * Kinds of frames. `open` starts a stream with its order. `head` precedes the redacted body. `end` ends a body, with a
- * final message or, in the other direction, without one. `reset` ends both directions. `credit` is the amount that the
- * other side has read. `redactions` is their count so far.
+ * Kinds of frames. `open` starts a stream with the spec of its request. `head` precedes the redacted body. `end` ends a
+ * body, with a final message or, in the other direction, without one. `reset` ends both directions. `credit` is the
+ * amount that the other side has read. `redactions` is their count so far.
  */
 export const FRAME = { open: 1, head: 2, data: 3, end: 4, reset: 5, credit: 6, redactions: 7 } as const;
 

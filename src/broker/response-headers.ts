@@ -49,13 +49,13 @@ export function rejectPartial(status: number, headers: HeaderPairs): void {
 
 export async function responseHeaders(
   headers: HeaderPairs,
-  order: UpstreamRequestSpec,
+  spec: UpstreamRequestSpec,
   isHandshake: boolean,
   redactor: Redactor,
 ): Promise<HeaderPairs> {
   const connection = headerText(headers, 'connection').toLowerCase();
   const named = new Set(connection.split(',').map((part) => part.trim()));
-  const isHead = order.method === 'HEAD';
+  const isHead = spec.method === 'HEAD';
   const kept = headers.filter(([name]) => {
     const plain = name.toLowerCase();
     if (isHandshake && HANDSHAKE.has(plain)) return true;
@@ -63,10 +63,10 @@ export async function responseHeaders(
     return !REMOVED.has(plain) && !named.has(plain) && !plain.startsWith(OUR_PREFIX);
   });
   // The tag of a response to PUT or POST names the stored representation, which is not changed.
-  const isRepresentation = isHead || order.method === 'GET';
+  const isRepresentation = isHead || spec.method === 'GET';
   const tagged = isRepresentation ? kept.map(([name, value]) => [name, weakenTag(name, value)] as const) : kept;
   const redacted = await redactor.headers(tagged);
-  const rewritten = rewriteLinks(redacted, order);
+  const rewritten = rewriteLinks(redacted, spec);
   // WHY again: rewriting may join parts of a value, and escapes text that the redaction has not removed.
   return rewritten === redacted ? redacted : redactor.headers(rewritten);
 }
@@ -99,14 +99,14 @@ const MAX_LINK_BYTES = 16 * 1024;
  * credential. Headers with too many or too long links are removed. Returns the given headers if none of them contains
  * links.
  */
-export function rewriteLinks(headers: HeaderPairs, order: UpstreamRequestSpec): HeaderPairs {
-  const { linkPrefix } = order;
+export function rewriteLinks(headers: HeaderPairs, spec: UpstreamRequestSpec): HeaderPairs {
+  const { linkPrefix } = spec;
   if (linkPrefix === null || !headers.some(([name]) => isLink(name))) return headers;
   let [links, bytes] = [0, 0];
   const rewrite = (link: string): string => {
     links++;
     bytes += link.length;
-    return links > MAX_LINKS || bytes > MAX_LINK_BYTES ? '' : rewriteLink(link, order, linkPrefix);
+    return links > MAX_LINKS || bytes > MAX_LINK_BYTES ? '' : rewriteLink(link, spec, linkPrefix);
   };
   return headers.flatMap(([name, value]) => {
     if (!isLink(name)) return [[name, value] as const];
@@ -119,12 +119,12 @@ export function rewriteLinks(headers: HeaderPairs, order: UpstreamRequestSpec): 
   });
 }
 
-function rewriteLink(link: string, order: UpstreamRequestSpec, prefix: string): string {
-  const base = `${order.scheme}://${order.host}:${order.port}`;
-  const url = URL.parse(link, `${base}${order.path}`);
+function rewriteLink(link: string, spec: UpstreamRequestSpec, prefix: string): string {
+  const base = `${spec.scheme}://${spec.host}:${spec.port}`;
+  const url = URL.parse(link, `${base}${spec.path}`);
   if (url === null || url.origin !== new URL(base).origin) return link;
   const query = url.search.slice(1);
   // The parameter with the value would come back as `[secret]`. It is set again in the next request anyway.
-  const kept = order.placement.kind === 'query' ? removeParameter(query, order.placement.name) : query;
+  const kept = spec.placement.kind === 'query' ? removeParameter(query, spec.placement.name) : query;
   return `${prefix}${url.pathname}${kept === '' ? '' : `?${kept}`}${url.hash}`;
 }

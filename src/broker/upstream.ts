@@ -43,7 +43,7 @@ const MAX_INTERIM_RESPONSES = 100;
 const HEAD_DELAY_MS = 20;
 
 export class UpstreamRequest {
-  readonly #order: UpstreamRequestSpec;
+  readonly #spec: UpstreamRequestSpec;
   readonly #timeouts: Timeouts;
   readonly #request: ClientRequest;
   readonly #response = Promise.withResolvers<UpstreamResponse>();
@@ -58,17 +58,17 @@ export class UpstreamRequest {
   readonly #closed = Promise.withResolvers<void>();
   #timedOut: () => void = () => undefined;
 
-  /** @throws UpstreamError before anything is sent, if a guard rejects the order */
-  constructor(order: UpstreamRequestSpec, pool: ConnectionPool, timeouts: Timeouts) {
-    this.#order = order;
+  /** @throws UpstreamError before anything is sent, if a guard rejects the request */
+  constructor(spec: UpstreamRequestSpec, pool: ConnectionPool, timeouts: Timeouts) {
+    this.#spec = spec;
     this.#timeouts = timeouts;
-    const { path, headers } = buildRequest(order);
-    const { agent, host, servername } = pool.connectorFor(order);
-    const options = { agent, host, port: order.port, method: order.method, path, setHost: false };
+    const { path, headers } = buildRequest(spec);
+    const { agent, host, servername } = pool.connectorFor(spec);
+    const options = { agent, host, port: spec.port, method: spec.method, path, setHost: false };
     const limits = { maxHeaderSize: MAX_HEAD_BYTES, insecureHTTPParser: false };
     const named = { headers: groupHeaders(headers) };
     this.#request =
-      order.scheme === 'https'
+      spec.scheme === 'https'
         ? https.request({ ...options, ...limits, ...named, servername })
         : http.request({ ...options, ...limits, ...named });
     this.#request.maxHeadersCount = MAX_HEADERS + 1;
@@ -76,7 +76,7 @@ export class UpstreamRequest {
     this.#response.promise.catch(() => undefined);
     this.#closed.promise.catch(() => undefined);
     this.#listen(this.#request);
-    if (order.isUpgrade) this.#request.end();
+    if (spec.isUpgrade) this.#request.end();
   }
 
   get bytesIn(): number {
@@ -106,12 +106,12 @@ export class UpstreamRequest {
    * handshake. Returns when everything was sent or the request is closed. The rest of the body then stays unread.
    */
   async send(body: Readable | null): Promise<void> {
-    if (this.#order.isUpgrade) await this.response.catch(() => undefined);
-    const target: Writable | null = this.#order.isUpgrade ? this.#upgraded : this.#request;
+    if (this.#spec.isUpgrade) await this.response.catch(() => undefined);
+    const target: Writable | null = this.#spec.isUpgrade ? this.#upgraded : this.#request;
     if (target === null) return;
-    const expected = this.#order.isUpgrade ? null : this.#order.bodyLength;
+    const expected = this.#spec.isUpgrade ? null : this.#spec.bodyLength;
     // WHY: an upstream may reject a request after its head, and a client may wait for that before it sends its body.
-    if (body !== null && !this.#order.isUpgrade) setTimeout(() => this.#request.flushHeaders(), HEAD_DELAY_MS).unref();
+    if (body !== null && !this.#spec.isUpgrade) setTimeout(() => this.#request.flushHeaders(), HEAD_DELAY_MS).unref();
     // WHY: leaving the loop must not destroy the body, because its stream also carries the response.
     for await (const chunk of body?.iterator({ destroyOnReturn: false }) ?? []) {
       if (!(chunk instanceof Uint8Array) || target.destroyed || this.#isStopped) return;
@@ -210,7 +210,7 @@ export class UpstreamRequest {
         this.#upgraded = socket;
         // Another protocol uses other frames, in which nothing would be redacted.
         const isWebSocket = response.headers.upgrade?.toLowerCase() === 'websocket';
-        if (!this.#order.isUpgrade || !isWebSocket) throw new UpstreamError('protocol');
+        if (!this.#spec.isUpgrade || !isWebSocket) throw new UpstreamError('protocol');
         if (head.length > 0) socket.unshift(head);
         this.#answer(response, socket);
       }),

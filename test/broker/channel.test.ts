@@ -9,10 +9,10 @@ import { serveBroker } from '../../src/broker/broker-server.ts';
 import type { BrokerUse } from '../../src/broker/broker-use.ts';
 import { Channel } from '../../src/broker/channel.ts';
 import { FRAME } from '../../src/broker/protocol.ts';
-import { bodyOf, headOf, orderFor, startUpstream } from './upstream.ts';
+import { bodyOf, headOf, specFor, startUpstream } from './upstream.ts';
 
 const upstream = await startUpstream({ after }, (request, response) => request.pipe(response));
-const order = orderFor(upstream, { method: 'POST', bodyLength: null });
+const spec = specFor(upstream, { method: 'POST', bodyLength: null });
 
 function frame(id: number, kind: number, payload: string | Buffer = '', length = Buffer.byteLength(payload)): Buffer {
   const header = Buffer.alloc(9);
@@ -27,7 +27,7 @@ function answeredBy(...frames: Buffer[]): BrokerUse {
   const [ours, theirs] = duplexPair();
   const channel = new Channel(ours, { closed: () => undefined });
   theirs.resume();
-  const use = startUse(channel, order, null, undefined);
+  const use = startUse(channel, spec, null, undefined);
   theirs.write(Buffer.concat(frames));
   use.body.resume();
   return use;
@@ -80,7 +80,7 @@ test('frames that are too long, cut off, or of other streams and kinds', async (
   const use = answeredBy(...others, frame(1, FRAME.head, HEAD), frame(1, FRAME.end, END.replace('4', '0')));
   assert.equal((await use.result).ended, 'complete');
   const [ours, theirs] = duplexPair();
-  const cut = startUse(new Channel(ours, { closed: () => undefined }), order, null, undefined);
+  const cut = startUse(new Channel(ours, { closed: () => undefined }), spec, null, undefined);
   theirs.resume().write(frame(1, FRAME.head, HEAD).subarray(0, 20));
   theirs.end();
   assert.deepEqual([await cut.head, (await cut.result).ended], [{ kind: 'error', failure: 'broker' }, 'failed']);
@@ -104,7 +104,7 @@ test('frames may be divided anywhere', async () => {
     const server = serveBroker(theirs, () => undefined);
     const channel = new Channel(ours, { closed: () => undefined });
     const sent = Buffer.from('0123456789abcdef'.repeat(size < 100 ? 300 : 40_000));
-    const use = startUse(channel, order, Readable.from([sent.subarray(0, 100), sent.subarray(100)]), undefined);
+    const use = startUse(channel, spec, Readable.from([sent.subarray(0, 100), sent.subarray(100)]), undefined);
     await headOf(use);
     assert.deepEqual(await bodyOf(use), sent);
     assert.equal((await use.result).ended, 'complete');
@@ -136,7 +136,7 @@ test('no stream is left after a use that fails before its body was read', async 
     { value: '\u0000\u0000\u0000\u0000' },
     { caPem: null, scheme: 'https' as const },
   ]) {
-    const use = startUse(channel, { ...order, ...fields }, bodies(), undefined);
+    const use = startUse(channel, { ...spec, ...fields }, bodies(), undefined);
     assert.equal((await use.head).kind, 'error');
     await use.result;
   }
@@ -154,7 +154,7 @@ test('single bytes that the other side does not read are bounded in number', asy
       for (; written < 1_000_000; written++) yield Buffer.from('x');
     };
     const flood = Readable.from(singleBytes(), { objectMode: false, highWaterMark: 1 });
-    const use = startUse(channel, order, flood, undefined);
+    const use = startUse(channel, spec, flood, undefined);
     for (let last = -1; last !== written; await sleep(100)) last = written;
     assert.equal(written > 100 && written < 2000, true, `${written} of them are on the way`);
     use.body.destroy();
@@ -169,13 +169,13 @@ test('a use that is cut at any moment leaves no stream behind', async () => {
   const channel = new Channel(ours, { closed: () => undefined });
   for (let moment = 0; moment < 30; moment++) {
     const body = new PassThrough();
-    const use = startUse(channel, order, body, undefined);
+    const use = startUse(channel, spec, body, undefined);
     body.write('x'.repeat(1000));
     for (let turn = 0; turn < moment; turn++) await new Promise((resolve) => setImmediate(resolve));
     use.body.destroy();
     assert.equal(['client', 'failed'].includes((await use.result).ended), true);
   }
-  const use = startUse(channel, order, Readable.from([Buffer.from('last')]), undefined);
+  const use = startUse(channel, spec, Readable.from([Buffer.from('last')]), undefined);
   assert.equal((await bodyOf(use)).toString(), 'last');
   assert.equal(channel.openStreams, 0);
   while (server.openStreams > 0) await new Promise((resolve) => setImmediate(resolve));

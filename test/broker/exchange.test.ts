@@ -12,8 +12,8 @@ import {
   bodyOf,
   failureOf,
   headOf,
-  orderFor,
   PLAIN_VALUE,
+  specFor,
   startBroker,
   startEngine,
   startUpstream,
@@ -49,7 +49,7 @@ const hasty = await startUpstream({ after }, (_, response) => response.end('Earl
 hasty.server.keepAliveTimeout = 100;
 
 test('the upstream gets the credential, and the caller gets a redacted response', async () => {
-  const use = broker.use(orderFor(upstream), null);
+  const use = broker.use(specFor(upstream), null);
   const { status, headers } = await headOf(use);
   assert.equal(status, 200);
   assert.equal(new Map(headers).get('x-echo'), 'Bearer [secret]');
@@ -60,8 +60,8 @@ test('the upstream gets the credential, and the caller gets a redacted response'
 
 test('a body is sent with its length or in chunks, and trailers are returned redacted', async () => {
   for (const bodyLength of [10, null]) {
-    const order = orderFor(upstream, { method: 'POST', path: '/echo', bodyLength });
-    const use = broker.use(order, Readable.from([Buffer.from('01234'), Buffer.from('56789')]));
+    const spec = specFor(upstream, { method: 'POST', path: '/echo', bodyLength });
+    const use = broker.use(spec, Readable.from([Buffer.from('01234'), Buffer.from('56789')]));
     assert.equal((await headOf(use)).status, 201);
     assert.equal((await bodyOf(use)).toString(), '0123456789');
     assert.deepEqual(use.trailers, [['x-end', 'of Bearer [secret]']]);
@@ -76,14 +76,14 @@ test('a body is sent with its length or in chunks, and trailers are returned red
 
 test('smuggling: a body of another length than announced ends the request', async () => {
   for (const bytes of ['0123', '0123456789GET / HTTP/1.1']) {
-    const order = orderFor(upstream, { method: 'POST', path: '/silent', bodyLength: 10 });
-    assert.equal(await failureOf(broker.use(order, Readable.from([Buffer.from(bytes)]))), 'protocol');
+    const spec = specFor(upstream, { method: 'POST', path: '/silent', bodyLength: 10 });
+    assert.equal(await failureOf(broker.use(spec, Readable.from([Buffer.from(bytes)]))), 'protocol');
   }
 });
 
 test('a response that is complete before the request ends the request', async () => {
   const body = new PassThrough();
-  const use = broker.use(orderFor(hasty, { method: 'POST', path: '/', bodyLength: null }), body);
+  const use = broker.use(specFor(hasty, { method: 'POST', path: '/', bodyLength: null }), body);
   body.write('first');
   await headOf(use);
   await bodyOf(use);
@@ -99,7 +99,7 @@ test('a response that is complete before the request ends the request', async ()
 });
 
 test('a response that breaks off fails the body, and its result says so', async () => {
-  const use = broker.use(orderFor(upstream, { path: '/broken' }), null);
+  const use = broker.use(specFor(upstream, { path: '/broken' }), null);
   // The half is in the window, which is not released.
   await headOf(use);
   await sleep(50);
@@ -122,8 +122,8 @@ test('redirects are returned, never followed, and those to the own origin lead t
   ];
   for (const [sent, expected] of moved) {
     const seen = upstream.requests.length;
-    const order = orderFor(upstream, { path: `/to/${encodeURIComponent(sent)}`, linkPrefix: '/use/a/-' });
-    const use = broker.use(order, null);
+    const spec = specFor(upstream, { path: `/to/${encodeURIComponent(sent)}`, linkPrefix: '/use/a/-' });
+    const use = broker.use(spec, null);
     const { status, headers } = await headOf(use);
     assert.deepEqual([status, new Map(headers).get('location')], [302, expected]);
     await bodyOf(use);
@@ -142,17 +142,17 @@ test('each phase has a time limit', async (t) => {
   });
   const { port } = silent.address() as { port: number };
   const connecting = startEngine(t, { timeouts: { ...LONG, connectMs: 300 } });
-  assert.equal(await failureOf(connecting.use(orderFor({ port, caPem: upstream.caPem }), null)), 'timeout');
+  assert.equal(await failureOf(connecting.use(specFor({ port, caPem: upstream.caPem }), null)), 'timeout');
   const waiting = startEngine(t, { timeouts: { ...LONG, headMs: 300 } });
-  assert.equal(await failureOf(waiting.use(orderFor(upstream, { path: '/silent' }), null)), 'timeout');
+  assert.equal(await failureOf(waiting.use(specFor(upstream, { path: '/silent' }), null)), 'timeout');
   // The limit of the head does not apply to the body. On a busy machine a head may come too late.
-  let paused = waiting.use(orderFor(upstream, { path: '/paused' }), null);
+  let paused = waiting.use(specFor(upstream, { path: '/paused' }), null);
   for (let tries = 0; tries < 100 && (await paused.head).kind === 'error'; tries++)
-    paused = waiting.use(orderFor(upstream, { path: '/paused' }), null);
+    paused = waiting.use(specFor(upstream, { path: '/paused' }), null);
   await headOf(paused);
   assert.equal((await bodyOf(paused)).toString(), 'first second');
   const idle = startEngine(t, { timeouts: { ...LONG, idleMs: 900 } });
-  const stalled = idle.use(orderFor(upstream, { path: '/stalled' }), null);
+  const stalled = idle.use(specFor(upstream, { path: '/stalled' }), null);
   await headOf(stalled);
   await assert.rejects(bodyOf(stalled));
   assert.equal((await stalled.result).ended, 'upstream');
@@ -161,7 +161,7 @@ test('each phase has a time limit', async (t) => {
 test('a caller that does not read is cut after the time that an upstream may pause', async (t) => {
   const endless = await startUpstream(t, (_, response) => response.write(Buffer.alloc(16 * 1024 * 1024)));
   const engine = startEngine(t, { timeouts: { ...LONG, idleMs: 900 } });
-  const use = engine.use(orderFor(endless), null);
+  const use = engine.use(specFor(endless), null);
   await headOf(use);
   const { status, ended } = await use.result;
   assert.deepEqual([status, ended], [200, 'client']);
@@ -169,7 +169,7 @@ test('a caller that does not read is cut after the time that an upstream may pau
 
 test('the upstream gets the head of a request before the caller sends its body', async () => {
   const body = new PassThrough();
-  const use = broker.use(orderFor(hasty, { method: 'POST', path: '/', bodyLength: 10 }), body);
+  const use = broker.use(specFor(hasty, { method: 'POST', path: '/', bodyLength: 10 }), body);
   assert.equal((await headOf(use)).status, 200);
   use.body.destroy();
   await use.result;
@@ -183,8 +183,8 @@ test('a failure has a class, and nothing else', async (t) => {
     },
   });
   const port = await findPort();
-  const failure = async (fields: Parameters<typeof orderFor>[1]) => {
-    const use = engine.use(orderFor(upstream, fields), null);
+  const failure = async (fields: Parameters<typeof specFor>[1]) => {
+    const use = engine.use(specFor(upstream, fields), null);
     const head = await use.head;
     assert.deepEqual(Object.keys(head), ['kind', 'failure']);
     assert.equal((await use.result).ended, 'failed');
@@ -198,16 +198,16 @@ test('a failure has a class, and nothing else', async (t) => {
   assert.equal(await failure({ host: 'upstream.test', allowNetworks: [] }), 'refused_address');
   assert.equal(await failure({ value: 'a\nbcd' }), 'value');
   assert.equal(await failure({ value: 'abc' }), 'value');
-  await headOf(engine.use(orderFor(upstream, { host: 'upstream.test' }), null));
+  await headOf(engine.use(specFor(upstream, { host: 'upstream.test' }), null));
 });
 
 test('TLS: a certificate for another name is refused, whatever the authority', async (t) => {
   const engine = startEngine(t, { resolve: async () => [{ address: '127.0.0.1', family: 4 }] });
-  assert.equal(await failureOf(engine.use(orderFor(upstream, { host: 'other.test' }), null)), 'tls');
+  assert.equal(await failureOf(engine.use(specFor(upstream, { host: 'other.test' }), null)), 'tls');
 });
 
 test('a reset of the stream ends the request to the upstream', async () => {
-  const use = broker.use(orderFor(upstream, { path: '/stalled' }), null);
+  const use = broker.use(specFor(upstream, { path: '/stalled' }), null);
   await headOf(use);
   const socket = upstream.requests.at(-1)?.socket ?? assert.fail();
   use.body.destroy();
@@ -218,22 +218,22 @@ test('a reset of the stream ends the request to the upstream', async () => {
 
 test('an abort cuts a use before and after its head', async () => {
   const early = new AbortController();
-  const waiting = broker.use(orderFor(upstream, { path: '/silent' }), null, early.signal);
+  const waiting = broker.use(specFor(upstream, { path: '/silent' }), null, early.signal);
   const arrived = once(upstream.server, 'request');
   await arrived;
   early.abort();
   await assert.rejects(waiting.head, { name: 'AbortError' });
   assert.equal((await waiting.result).ended, 'client');
   const late = new AbortController();
-  const open = broker.use(orderFor(upstream, { path: '/stalled' }), null, late.signal);
+  const open = broker.use(specFor(upstream, { path: '/stalled' }), null, late.signal);
   await headOf(open);
   late.abort();
   assert.equal((await open.result).ended, 'client');
 });
 
 test('a killed broker ends its uses with a failure, and the next use works', async () => {
-  const use = broker.use(orderFor(upstream, { path: '/stalled' }), null);
-  const waiting = broker.use(orderFor(upstream, { path: '/silent' }), new PassThrough());
+  const use = broker.use(specFor(upstream, { path: '/stalled' }), null);
+  const waiting = broker.use(specFor(upstream, { path: '/silent' }), new PassThrough());
   await headOf(use);
   const pid = broker.pid ?? assert.fail();
   process.kill(pid, 'SIGKILL');
@@ -242,7 +242,7 @@ test('a killed broker ends its uses with a failure, and the next use works', asy
   assert.equal(await failureOf(waiting), 'broker');
   assert.equal((await waiting.result).ended, 'failed');
   while (broker.pid === pid) await sleep(10);
-  const next = broker.use(orderFor(upstream), null);
+  const next = broker.use(specFor(upstream), null);
   assert.equal((await headOf(next)).status, 200);
   await bodyOf(next);
   assert.notEqual(broker.pid, pid);
@@ -251,7 +251,7 @@ test('a killed broker ends its uses with a failure, and the next use works', asy
 test('connections stay open for as many uses as ran at a time', async (t) => {
   const own = await startUpstream(t, (_, response) => response.end('ok'));
   for (let round = 0; round < 3; round++) {
-    const uses = Array.from({ length: 60 }, () => broker.use(orderFor(own), null));
+    const uses = Array.from({ length: 60 }, () => broker.use(specFor(own), null));
     for (const use of uses) assert.equal((await bodyOf(use)).toString(), 'ok');
   }
   assert.equal(own.requests.length, 180);

@@ -9,7 +9,7 @@ import { Channel } from '../../src/broker/channel.ts';
 import type { ChannelStream } from '../../src/broker/channel-stream.ts';
 import { decodeBody } from '../../src/broker/decoding.ts';
 import { startHostilePeer } from '../kit/hostile-peer.ts';
-import { bodyOf, failureOf, headOf, orderFor, startBroker } from './upstream.ts';
+import { bodyOf, failureOf, headOf, specFor, startBroker } from './upstream.ts';
 
 const broker = startBroker({ after });
 const { pid } = broker;
@@ -19,7 +19,7 @@ test('headers and trailers named as members of objects reach the caller as they 
   const information = 'HTTP/1.1 103 Early Hints\r\n__proto__: x\r\nconstructor: y\r\n\r\n';
   const answer = `${information}${head.join('\r\n')}\r\n\r\n2\r\n{}\r\n0\r\n__proto__: d\r\n\r\n`;
   const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(answer)], end: 'stay' }));
-  const use = broker.use(orderFor({ port, caPem: null }, { headers: [['__proto__', 'of the caller']] }), null);
+  const use = broker.use(specFor({ port, caPem: null }, { headers: [['__proto__', 'of the caller']] }), null);
   const { headers } = await headOf(use);
   const own = headers.filter(([name]) => name !== 'Transfer-Encoding');
   assert.deepEqual(own, [
@@ -38,8 +38,8 @@ test('links that would become longer than any message are dropped', async (t) =>
     pieces: [Buffer.from(`${head}Content-Length: 2\r\n\r\n{}`)],
     end: 'stay',
   }));
-  const order = orderFor({ port, caPem: null }, { path: `/${'a/'.repeat(4000)}`, linkPrefix: '/use/a/-' });
-  const { headers } = await headOf(broker.use(order, null));
+  const spec = specFor({ port, caPem: null }, { path: `/${'a/'.repeat(4000)}`, linkPrefix: '/use/a/-' });
+  const { headers } = await headOf(broker.use(spec, null));
   const sizes = headers.map(([name, value]) => name.length + value.length);
   assert.ok(sizes.reduce((sum, size) => sum + size, 0) < 200_000);
   assert.ok(!headers.some(([name]) => name === 'Link'));
@@ -50,7 +50,7 @@ test('a status below 100 is the fault of the upstream', async (t) => {
   for (const status of ['000', '099']) {
     const answer = `HTTP/1.1 ${status} x\r\nContent-Length: 0\r\n\r\n`;
     const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(answer)], end: 'stay' }));
-    assert.equal(await failureOf(broker.use(orderFor({ port, caPem: null }), null)), 'protocol');
+    assert.equal(await failureOf(broker.use(specFor({ port, caPem: null }), null)), 'protocol');
   }
 });
 
@@ -58,7 +58,7 @@ test('a head that switches the protocol is the fault of the upstream, and so is 
   const answer = 'HTTP/1.1 101 Switching Protocols\r\n\r\n\x81\x02ok';
   const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(answer, 'latin1')], end: 'stay' }));
   for (const isUpgrade of [false, true]) {
-    assert.equal(await failureOf(broker.use(orderFor({ port, caPem: null }, { isUpgrade }), null)), 'protocol');
+    assert.equal(await failureOf(broker.use(specFor({ port, caPem: null }, { isUpgrade }), null)), 'protocol');
   }
 });
 
@@ -69,7 +69,7 @@ test('no header or trailer escapes the checks because others precede it', async 
   const start = async (head: string, body: Uint8Array) => {
     const pieces = [Buffer.from(`HTTP/1.1 200 OK\r\n${head}\r\n`), Buffer.from(body)];
     const { port } = await startHostilePeer(t, () => ({ pieces, end: 'stay' }));
-    return broker.use(orderFor({ port, caPem: null }), null);
+    return broker.use(specFor({ port, caPem: null }), null);
   };
   const coding = `Content-Encoding: gzip\r\nContent-Length: ${compressed.length}\r\n`;
   const decoded = await start(few + coding, compressed);
@@ -85,7 +85,7 @@ test('no header or trailer escapes the checks because others precede it', async 
 test('a response to HEAD names no trailers, which the server could not send', async (t) => {
   const answer = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: x-end\r\n\r\n';
   const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(answer)], end: 'stay' }));
-  const { headers } = await headOf(broker.use(orderFor({ port, caPem: null }, { method: 'HEAD' }), null));
+  const { headers } = await headOf(broker.use(specFor({ port, caPem: null }, { method: 'HEAD' }), null));
   assert.deepEqual(headers, []);
 });
 
@@ -95,7 +95,7 @@ test('interim responses without end are the fault of the upstream', async (t) =>
   const answers = [interim.repeat(100) + whole, interim.repeat(101) + whole];
   for (const [index, answer] of answers.entries()) {
     const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(answer)], end: 'stay' }));
-    const head = await broker.use(orderFor({ port, caPem: null }), null).head;
+    const head = await broker.use(specFor({ port, caPem: null }), null).head;
     assert.equal(head.kind, index === 0 ? 'response' : 'error');
   }
 });
@@ -114,7 +114,7 @@ test('an exception about one stream of the channel is recorded as failed, and th
   });
   const channel = new Channel(ours, { closed: () => undefined });
   after(() => channel.close());
-  const ask = (path: string) => startUse(channel, orderFor({ port: 1, caPem: null }, { path }), null, undefined);
+  const ask = (path: string) => startUse(channel, specFor({ port: 1, caPem: null }, { path }), null, undefined);
   const [broken, whole] = [ask('/broken'), ask('/')];
   assert.deepEqual(await broken.head, { kind: 'error', failure: 'broker' });
   assert.equal((await broken.result).ended, 'failed');

@@ -10,7 +10,7 @@ import type { UpstreamRequestSpec } from '../../src/broker/protocol.ts';
 import { HELD_BYTES, Redactor } from '../../src/broker/redaction.ts';
 import { Dice, newSeed } from '../kit/dice.ts';
 import { scaled } from '../kit/scale.ts';
-import { bodyOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream } from './upstream.ts';
+import { bodyOf, headOf, PLAIN_VALUE, specFor, startBroker, startUpstream } from './upstream.ts';
 
 const seed = newSeed(20261127);
 const GUESSES = scaled(800, 100_000);
@@ -23,8 +23,8 @@ const POSITIONS = scaled(2, 33);
 const TYPES = ['text/plain', 'application/json', 'text/event-stream', 'application/x-ndjson', ''];
 
 const maskings = new Maskings();
-const order = orderFor({ port: 1, caPem: null });
-const masking = await maskings.for(order);
+const spec = specFor({ port: 1, caPem: null });
+const masking = await maskings.for(spec);
 
 const broker = startBroker({ after });
 const upstream = await startUpstream({ after }, (request, response) => {
@@ -78,13 +78,13 @@ test(`${GUESSES} guesses of a beginning: releases and headers are as for a wrong
 
 test('a response begins after the body of the request has ended, however early the upstream answers', async () => {
   const body = new PassThrough();
-  const use = broker.use(orderFor(upstream, { method: 'POST', path: '/echo', bodyLength: null }), body);
+  const use = broker.use(specFor(upstream, { method: 'POST', path: '/echo', bodyLength: null }), body);
   let isAnswered = false;
   void use.head.then(() => (isAnswered = true));
   for (const letter of PLAIN_VALUE) {
     body.write(`${letter}${'.'.repeat(HELD_BYTES)}`);
     // The upstream has answered, and has the byte.
-    const other = broker.use(orderFor(upstream, { path: '/other' }), null);
+    const other = broker.use(specFor(upstream, { path: '/other' }), null);
     await headOf(other);
     await bodyOf(other);
     assert.equal(isAnswered, false);
@@ -97,7 +97,7 @@ test('a response begins after the body of the request has ended, however early t
 
 test('a response that rejects the request ends its body', async () => {
   const body = new PassThrough();
-  const use = broker.use(orderFor(upstream, { method: 'POST', path: '/rejecting', bodyLength: null }), body);
+  const use = broker.use(specFor(upstream, { method: 'POST', path: '/rejecting', bodyLength: null }), body);
   body.write('a');
   assert.equal((await headOf(use)).status, 413);
   assert.equal((await bodyOf(use)).toString(), 'answered /rejecting');
@@ -106,7 +106,7 @@ test('a response that rejects the request ends its body', async () => {
 
 test('a message of a WebSocket arrives when it is complete, whatever of a value it ends with', async () => {
   const caller = new PassThrough();
-  const use = broker.use(orderFor(upstream, { isUpgrade: true }), caller);
+  const use = broker.use(specFor(upstream, { isUpgrade: true }), caller);
   await headOf(use);
   for (let length = 1; length < PLAIN_VALUE.length; length++) {
     for (const guess of [PLAIN_VALUE.slice(0, length), `${PLAIN_VALUE.slice(0, length - 1)}!`]) {
@@ -133,7 +133,7 @@ async function sees(
   fields: Partial<UpstreamRequestSpec>,
   body: readonly string[] | null,
 ): Promise<string> {
-  const withBody = orderFor(upstream, { method: 'POST', bodyLength: null, ...fields });
+  const withBody = specFor(upstream, { method: 'POST', bodyLength: null, ...fields });
   const use = broker.use(
     body === null ? { ...withBody, bodyLength: 0 } : withBody,
     body === null ? null : Readable.from(body.map((text) => Buffer.from(text))),
@@ -147,7 +147,7 @@ async function sees(
 /** One connection repeats all guesses. */
 async function seesMessages(guesses: readonly string[]): Promise<string[]> {
   const caller = new PassThrough();
-  const use = broker.use(orderFor(upstream, { isUpgrade: true }), caller);
+  const use = broker.use(specFor(upstream, { isUpgrade: true }), caller);
   await headOf(use);
   const seen: string[] = [];
   for (const guess of guesses) {
@@ -187,7 +187,7 @@ test('an echo of a Basic header in any form confirms no character of the passwor
   const encoders = [base64, hex, (text: string) => hex(base64(text)), (text: string) => base64(base64(text))];
   for (let length = 1; length <= 100; length += LENGTH_STEP) {
     const username = 'u'.repeat(length);
-    const ofLogin = await maskings.for({ ...order, value, placement: { kind: 'basic', username } });
+    const ofLogin = await maskings.for({ ...spec, value, placement: { kind: 'basic', username } });
     for (const encode of encoders) {
       const echoes = [...'hHx0'].map((letter) => ['x-echo', encode(`${username}:${letter}`)] as const);
       const lengths = (await new Redactor(ofLogin).headers(echoes)).map(([, text]) => text.length);

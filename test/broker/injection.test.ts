@@ -6,11 +6,11 @@ import { buildRequest } from '../../src/broker/injection.ts';
 import type { HeaderPairs, UpstreamRequestSpec } from '../../src/broker/protocol.ts';
 import { UpstreamError } from '../../src/broker/upstream-error.ts';
 import { SERVICES } from '../../src/vault/catalogue/catalogue.ts';
-import { orderFor, PLAIN_VALUE } from './upstream.ts';
+import { PLAIN_VALUE, specFor } from './upstream.ts';
 
 const TARGET = { port: 443, caPem: 'ca' };
 const build = (fields: Partial<UpstreamRequestSpec>) =>
-  buildRequest(orderFor(TARGET, { host: 'api.example.com', ...fields }));
+  buildRequest(specFor(TARGET, { host: 'api.example.com', ...fields }));
 /** What reaches the upstream of the caller's headers. */
 const passed = (headers: HeaderPairs, fields: Partial<UpstreamRequestSpec> = {}): HeaderPairs => {
   const own = build({ ...fields, headers: [] }).headers.map(([name]) => name);

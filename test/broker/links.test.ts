@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { Maskings } from '../../src/broker/maskings.ts';
 import { Redactor } from '../../src/broker/redaction.ts';
 import { responseHeaders, rewriteLinks } from '../../src/broker/response-headers.ts';
-import { orderFor } from './upstream.ts';
+import { specFor } from './upstream.ts';
 
 const MARKS = ['+', '/', '=', '&', "'", '"', '~', '\\', '<', '>', '`', '{', '|', '}', '^', ' ', '%', '#', '?', ';'];
 const ORIGIN = 'http://127.0.0.1:80';
@@ -15,11 +15,11 @@ test('a value with any mark is redacted in links, as it is and as URLs escape it
   const maskings = new Maskings();
   for (const mark of MARKS) {
     const value = `pass${mark}word${mark}9zQ`;
-    const order = orderFor(
+    const spec = specFor(
       { port: 80, caPem: null },
       { value, placement: { kind: 'query', name: 'key' }, linkPrefix: prefix },
     );
-    const masking = await maskings.for(order);
+    const masking = await maskings.for(spec);
     const escaped = [
       value,
       encodeURIComponent(value),
@@ -30,7 +30,7 @@ test('a value with any mark is redacted in links, as it is and as URLs escape it
       for (const name of ['Location', 'Content-Location', 'Link']) {
         for (const link of [`${ORIGIN}/a?b=${text}`, `/a/${text}/b`, `https://other.example/${text}`]) {
           const sent = name === 'Link' ? `<${link}>; rel=next` : link;
-          const headers = await responseHeaders([[name, sent]], order, false, new Redactor(masking));
+          const headers = await responseHeaders([[name, sent]], spec, false, new Redactor(masking));
           // Nothing of it is left, in any spelling.
           for (const [, shown] of headers) assert.doesNotMatch(shown, /pass|word|9zQ/, `${name}: ${sent}: ${shown}`);
         }
@@ -40,9 +40,9 @@ test('a value with any mark is redacted in links, as it is and as URLs escape it
 });
 
 test('headers with many or long links are removed, and the others stay', () => {
-  const order = orderFor({ port: 80, caPem: null }, { linkPrefix: prefix });
+  const spec = specFor({ port: 80, caPem: null }, { linkPrefix: prefix });
   const link = (count: number): string => Array.from({ length: count }, () => '</a>; rel=next').join(', ');
-  assert.deepEqual(rewriteLinks([['Link', link(2)]], order), [
+  assert.deepEqual(rewriteLinks([['Link', link(2)]], spec), [
     ['Link', `<${prefix}/a>; rel=next, <${prefix}/a>; rel=next`],
   ]);
   for (const value of ['<>'.repeat(31_000), `</${'a'.repeat(60_000)}>`, link(65), '<'.repeat(60_000)]) {
@@ -52,10 +52,10 @@ test('headers with many or long links are removed, and the others stay', () => {
           ['Link', value],
           ['X-Other', 'b'],
         ],
-        order,
+        spec,
       ),
       [['X-Other', 'b']],
     );
   }
-  assert.deepEqual(rewriteLinks([['Location', `/${'a'.repeat(60_000)}`]], order), []);
+  assert.deepEqual(rewriteLinks([['Location', `/${'a'.repeat(60_000)}`]], spec), []);
 });

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Address } from '../../src/broker/connections.ts';
-import { bodyOf, failureOf, headOf, orderFor, startEngine, startUpstream } from './upstream.ts';
+import { bodyOf, failureOf, headOf, specFor, startEngine, startUpstream } from './upstream.ts';
 
 const LOCAL: Address = { address: '127.0.0.1', family: 4 };
 const PRIVATE: Address = { address: '10.0.0.1', family: 4 };
@@ -15,12 +15,12 @@ test('rebinding: the address that is dialled is the one that was checked', async
   const answers = [[LOCAL], [PRIVATE], [LOCAL]];
   let queries = 0;
   const engine = startEngine(t, { resolve: async () => answers[queries++] ?? [] });
-  const first = engine.use(orderFor(upstream, { host }), null);
+  const first = engine.use(specFor(upstream, { host }), null);
   await headOf(first);
   await bodyOf(first);
   assert.equal(queries, 1);
   // The connection was closed, so that the name is resolved again.
-  assert.equal(await failureOf(engine.use(orderFor(upstream, { host }), null)), 'refused_address');
+  assert.equal(await failureOf(engine.use(specFor(upstream, { host }), null)), 'refused_address');
   assert.equal(queries, 2);
   assert.equal(upstream.requests.length, 1);
 });
@@ -34,18 +34,18 @@ test('rebinding: a connection that was checked for one rule is not used for anot
       return [LOCAL];
     },
   });
-  for (let round = 0; round < 3; round++) await bodyOf(await opened(engine.use(orderFor(upstream, { host }), null)));
+  for (let round = 0; round < 3; round++) await bodyOf(await opened(engine.use(specFor(upstream, { host }), null)));
   assert.equal(queries, 1);
   assert.equal(
     upstream.requests.every(({ socket }) => socket === upstream.requests[0]?.socket),
     true,
   );
-  const refused = orderFor(upstream, { host, allowNetworks: [] });
+  const refused = specFor(upstream, { host, allowNetworks: [] });
   assert.equal(await failureOf(engine.use(refused, null)), 'refused_address');
-  const other = orderFor(upstream, { host, allowNetworks: ['127.0.0.1/32'] });
+  const other = specFor(upstream, { host, allowNetworks: ['127.0.0.1/32'] });
   await bodyOf(await opened(engine.use(other, null)));
   assert.equal(queries, 3);
-  assert.equal(await failureOf(engine.use(orderFor(upstream, { host, caPem: null }), null)), 'tls');
+  assert.equal(await failureOf(engine.use(specFor(upstream, { host, caPem: null }), null)), 'tls');
 });
 
 test('SSRF: a name is refused if any of its addresses is', async (t) => {
@@ -56,18 +56,18 @@ test('SSRF: a name is refused if any of its addresses is', async (t) => {
     [LOCAL, PRIVATE],
   ]) {
     const engine = startEngine(t, { resolve: async () => addresses });
-    assert.equal(await failureOf(engine.use(orderFor(upstream, { host }), null)), 'refused_address');
+    assert.equal(await failureOf(engine.use(specFor(upstream, { host }), null)), 'refused_address');
   }
   const none = startEngine(t, { resolve: async () => [] });
-  assert.equal(await failureOf(none.use(orderFor(upstream, { host }), null)), 'dns');
+  assert.equal(await failureOf(none.use(specFor(upstream, { host }), null)), 'dns');
   assert.equal(upstream.requests.length, 0);
 });
 
 test('without TLS a request is made only within an allowed network', async (t) => {
   const upstream = await startUpstream(t, (_, response) => response.end('ok'), 'http');
   const engine = startEngine(t, { resolve: async () => [PUBLIC] });
-  await bodyOf(await opened(engine.use(orderFor(upstream), null)));
-  assert.equal(await failureOf(engine.use(orderFor(upstream, { host }), null)), 'refused_address');
+  await bodyOf(await opened(engine.use(specFor(upstream), null)));
+  assert.equal(await failureOf(engine.use(specFor(upstream, { host }), null)), 'refused_address');
 });
 
 async function opened(use: ReturnType<ReturnType<typeof startEngine>['use']>): Promise<typeof use> {

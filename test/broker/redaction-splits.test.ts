@@ -22,7 +22,7 @@ import type { Masking } from '../../src/masking/masking.ts';
 import type { Placement } from '../../src/vault/use/target.ts';
 import { Dice, newSeed } from '../kit/dice.ts';
 import { scaled } from '../kit/scale.ts';
-import { orderFor } from './upstream.ts';
+import { specFor } from './upstream.ts';
 import { formsOf, redactAll } from './value-forms.ts';
 
 const seed = newSeed(20261123);
@@ -53,7 +53,7 @@ const VALUES: readonly { readonly value: string; readonly placement: Placement }
 ];
 
 interface Subject {
-  readonly order: UpstreamRequestSpec;
+  readonly spec: UpstreamRequestSpec;
   readonly masking: Masking;
   /** The forms by their names. */
   readonly forms: ReadonlyMap<string, string>;
@@ -69,8 +69,8 @@ async function subjectOf({ value, placement }: (typeof VALUES)[number]): Promise
     const ownDigits = digits.slice(Math.floor((8 * Buffer.byteLength(known)) / 6));
     for (const [name, form] of formsOf(ownDigits)) forms.set(`Basic, ${name}`, form);
   }
-  const order = orderFor({ port: 1, caPem: null }, { value, placement });
-  return { order, masking: await maskings.for(order), forms };
+  const spec = specFor({ port: 1, caPem: null }, { value, placement });
+  return { spec, masking: await maskings.for(spec), forms };
 }
 
 const SUBJECTS = await Promise.all(VALUES.map(subjectOf));
@@ -191,8 +191,8 @@ test(`${HEADERS} headers and trailers with ${formCount} forms: no leak, no other
     const expected = texts.map((text) => redactAll(text, all));
     // The headers of a response, then its trailers.
     const out = [
-      ...(await responseHeaders(pairs.slice(0, 2), subject.order, false, redactor)),
-      ...(await responseHeaders(pairs.slice(2), subject.order, false, redactor)),
+      ...(await responseHeaders(pairs.slice(0, 2), subject.spec, false, redactor)),
+      ...(await responseHeaders(pairs.slice(2), subject.spec, false, redactor)),
     ];
     assert.deepEqual(
       out.map(([, text]) => text),

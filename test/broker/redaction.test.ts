@@ -8,7 +8,7 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompress
 import { Maskings } from '../../src/broker/maskings.ts';
 import type { UpstreamRequestSpec } from '../../src/broker/protocol.ts';
 import { HELD_BYTES, Redactor } from '../../src/broker/redaction.ts';
-import { bodyOf, failureOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream, VALUE } from './upstream.ts';
+import { bodyOf, failureOf, headOf, PLAIN_VALUE, specFor, startBroker, startUpstream, VALUE } from './upstream.ts';
 
 const broker = startBroker({ after });
 let respond: (response: ServerResponse, authorization: string) => void = () => undefined;
@@ -35,8 +35,8 @@ const CODINGS: Readonly<Record<string, (bytes: Buffer) => Buffer>> = {
 };
 
 const maskings = new Maskings();
-const redactorFor = async (order: Pick<UpstreamRequestSpec, 'placement' | 'value' | 'redact'>) =>
-  new Redactor(await maskings.for({ caller: 'tester', ...order }));
+const redactorFor = async (spec: Pick<UpstreamRequestSpec, 'placement' | 'value' | 'redact'>) =>
+  new Redactor(await maskings.for({ caller: 'tester', ...spec }));
 
 test('the password alone is redacted where the value has the user too', async () => {
   const redactor = await redactorFor({
@@ -48,7 +48,7 @@ test('the password alone is redacted where the value has the user too', async ()
   assert.equal(Buffer.concat(parts).toString(), 'a [secret].');
 });
 
-test('further values of the order are redacted, and a header with a value in its name is removed', async () => {
+test('further values of the spec are redacted, and a header with a value in its name is removed', async () => {
   const redactor = await redactorFor({ placement: BASIC, value: VALUE, redact: ['old-value-1'] });
   assert.deepEqual(await redactor.headers([['X-Old-Value-1', '']]), [['X-Old-Value-1', '']]);
   assert.deepEqual(
@@ -61,7 +61,7 @@ test('further values of the order are redacted, and a header with a value in its
 });
 
 test('a message is released at its end, and other bytes wait until as many as the window have followed', async () => {
-  const masking = await maskings.for(orderFor({ port: 1, caPem: null }, { value: 'sk-0123456789' }));
+  const masking = await maskings.for(specFor({ port: 1, caPem: null }, { value: 'sk-0123456789' }));
   const write = (contentType: string, ...chunks: readonly string[]): string[] => {
     const redactor = new Redactor(masking);
     redactor.setContentType(contentType);
@@ -76,7 +76,7 @@ test('a message is released at its end, and other bytes wait until as many as th
 });
 
 const use = (fields: Partial<UpstreamRequestSpec> = {}) =>
-  broker.use(orderFor(upstream, { placement: BASIC, value: VALUE, ...fields }), null);
+  broker.use(specFor(upstream, { placement: BASIC, value: VALUE, ...fields }), null);
 
 for (const [coding, encode] of Object.entries(CODINGS)) {
   test(`a body in ${coding} arrives redacted and without a coding`, async () => {

@@ -5,13 +5,13 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, test } from 'node:test';
 import type { HeaderPairs } from '../../src/broker/protocol.ts';
-import { bodyOf, failureOf, headOf, orderFor, startEngine, startUpstream } from './upstream.ts';
+import { bodyOf, failureOf, headOf, specFor, startEngine, startUpstream } from './upstream.ts';
 
 let respond: (response: ServerResponse, request: IncomingMessage) => void = () => undefined;
 const upstream = await startUpstream({ after }, (request, response) => respond(response, request));
 const engine = startEngine({ after }, {});
 
-const start = (method: string, headers: HeaderPairs = []) => engine.use(orderFor(upstream, { method, headers }), null);
+const start = (method: string, headers: HeaderPairs = []) => engine.use(specFor(upstream, { method, headers }), null);
 
 /** The response's status, its body and its headers by their names in lower case. */
 async function send(method: string, headers: HeaderPairs = []) {

@@ -9,7 +9,7 @@ import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import { scaled } from '../kit/scale.ts';
-import { bodyOf, headOf, orderFor, startBroker, startUpstream } from './upstream.ts';
+import { bodyOf, headOf, specFor, startBroker, startUpstream } from './upstream.ts';
 
 const MIB = 1024 * 1024;
 /** Buffers of sockets and windows on the way. */
@@ -58,12 +58,12 @@ function residentBytes(): number {
 test('a caller that does not read stops the upstream, and other uses continue', async () => {
   written = 0;
   const slow = Array.from({ length: 4 }, () =>
-    broker.use(orderFor(upstream, { path: `/download?bytes=${200 * MIB}` }), null),
+    broker.use(specFor(upstream, { path: `/download?bytes=${200 * MIB}` }), null),
   );
   for (const use of slow) await headOf(use);
   const sent = await settled(() => written);
   assert.equal(sent > 0 && sent / slow.length < MAX_BUFFERED_BYTES, true, `${sent} bytes`);
-  const other = broker.use(orderFor(upstream, { path: `/download?bytes=${MIB}` }), null);
+  const other = broker.use(specFor(upstream, { path: `/download?bytes=${MIB}` }), null);
   await headOf(other);
   assert.equal((await bodyOf(other)).length, MIB);
   for (const use of slow) use.body.destroy();
@@ -76,7 +76,7 @@ test('an upstream that does not read stops the caller', async () => {
   isReading = false;
   const length = 32 * MIB;
   const use = broker.use(
-    orderFor(upstream, { path: '/upload', method: 'POST', bodyLength: null }),
+    specFor(upstream, { path: '/upload', method: 'POST', bodyLength: null }),
     Readable.from(chunksOf(length)),
   );
   const sent = await settled(() => written);
@@ -90,7 +90,7 @@ test('an upstream that does not read stops the caller', async () => {
 test('a long stream and a decompression bomb pass at flat memory', async () => {
   const length = scaled(32, 1024) * MIB;
   for (const path of [`/download?bytes=${length}`, `/bomb?bytes=${length}`]) {
-    const use = broker.use(orderFor(upstream, { path }), null);
+    const use = broker.use(specFor(upstream, { path }), null);
     await headOf(use);
     let [read, early, most] = [0, 0, 0];
     await pipeline(
@@ -113,11 +113,11 @@ test('a long stream and a decompression bomb pass at flat memory', async () => {
 test('many uses that are cut together leave the process and its connection usable', async () => {
   const pid = broker.pid;
   // More than Node's limit of resets, which is 1000.
-  const refused = orderFor(upstream, { allowNetworks: [] });
+  const refused = specFor(upstream, { allowNetworks: [] });
   const uses = Array.from({ length: 1500 }, () => broker.use(refused, new PassThrough()));
   for (const use of uses) use.body.destroy();
   await Promise.all(uses.map((use) => use.result));
-  const next = broker.use(orderFor(upstream, { path: `/download?bytes=${MIB}` }), null);
+  const next = broker.use(specFor(upstream, { path: `/download?bytes=${MIB}` }), null);
   await headOf(next);
   assert.equal((await bodyOf(next)).length, MIB);
   assert.equal(broker.pid, pid);

@@ -7,7 +7,7 @@ import { Maskings } from '../../src/broker/maskings.ts';
 import { Redactor } from '../../src/broker/redaction.ts';
 import { type TurnShare, Turns, UNLIMITED } from '../../src/broker/turns.ts';
 import { MAX_USED_VALUE_BYTES } from '../../src/vault/credentials/credential.ts';
-import { orderFor } from './upstream.ts';
+import { specFor } from './upstream.ts';
 
 /** The value of 4 KiB is compiled in about 33 pieces. */
 const FEWEST_PIECES = 20;
@@ -33,7 +33,7 @@ test('a caller with one request gets as many turns as a caller with fifty', asyn
 });
 
 test('bodies of a caller that are ready together are redacted in turns, and another caller does not wait', async () => {
-  const masking = await new Maskings().for(orderFor({ port: 1, caPem: null }));
+  const masking = await new Maskings().for(specFor({ port: 1, caPem: null }));
   const turns = new Turns();
   const redact = async (caller: string, text: string): Promise<void> => {
     const redactor = new Redactor(masking, turns.shareOf(caller));
@@ -54,12 +54,12 @@ test('bodies of a caller that are ready together are redacted in turns, and anot
 
 test('uses of one value at the same time compile it once', async () => {
   const maskings = new Maskings();
-  const order = orderFor({ port: 1, caPem: null }, { value: 'x'.repeat(MAX_USED_VALUE_BYTES) });
-  const found = await Promise.all(Array.from({ length: REQUESTS }, () => maskings.for(order)));
+  const spec = specFor({ port: 1, caPem: null }, { value: 'x'.repeat(MAX_USED_VALUE_BYTES) });
+  const found = await Promise.all(Array.from({ length: REQUESTS }, () => maskings.for(spec)));
   assert.equal(new Set(found).size, 1);
   // Another caller does not wait for the first, and then both have the same one.
-  const [one, two] = [new Maskings(), orderFor({ port: 1, caPem: null }, { caller: 'another', value: order.value })];
-  const both = await Promise.all([one.for(order), one.for(two)]);
+  const [one, two] = [new Maskings(), specFor({ port: 1, caPem: null }, { caller: 'another', value: spec.value })];
+  const both = await Promise.all([one.for(spec), one.for(two)]);
   assert.equal(both[0], both[1]);
 });
 
@@ -69,12 +69,12 @@ test('the largest value is compiled in pieces, between which others get their tu
   const maskings = new Maskings();
   let pieces = 0;
   const count: TurnShare = { ...UNLIMITED, next: async () => void pieces++ };
-  const order = orderFor({ port: 1, caPem: null }, { value });
-  const masking = await maskings.for(order, count);
+  const spec = specFor({ port: 1, caPem: null }, { value });
+  const masking = await maskings.for(spec, count);
   assert.ok(pieces >= FEWEST_PIECES, `${pieces} pieces`);
   // It is kept.
   pieces = 0;
-  assert.equal(await maskings.for(order, count), masking);
+  assert.equal(await maskings.for(spec, count), masking);
   assert.equal(pieces, 0);
   maskings.clear();
 });

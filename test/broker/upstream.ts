@@ -63,8 +63,8 @@ export function startBroker(scope: Scope): BrokerClient {
   return broker;
 }
 
-/** An order that the upstream of a test can fulfil. */
-export function orderFor(
+/** The spec of a request that the upstream of a test can answer. */
+export function specFor(
   upstream: Pick<Upstream, 'port' | 'caPem'>,
   fields: Partial<UpstreamRequestSpec> = {},
 ): UpstreamRequestSpec {
@@ -112,5 +112,5 @@ export function startEngine(scope: Scope, options: BrokerOptions): Pick<BrokerCl
     channel.close();
     server.close();
   });
-  return { use: (order, body, signal) => startUse(channel, order, body, signal) };
+  return { use: (spec, body, signal) => startUse(channel, spec, body, signal) };
 }

@@ -6,7 +6,7 @@ import { type Duplex, PassThrough, Readable } from 'node:stream';
 import { after, test } from 'node:test';
 import { redactedFrames } from '../../src/broker/websocket.ts';
 import { frame, TEXT } from '../kit/web-socket.ts';
-import { bodyOf, failureOf, headOf, orderFor, PLAIN_VALUE, startBroker, startUpstream } from './upstream.ts';
+import { bodyOf, failureOf, headOf, PLAIN_VALUE, specFor, startBroker, startUpstream } from './upstream.ts';
 
 const PING = 9;
 const CLOSE = 8;
@@ -26,7 +26,7 @@ upstream.server.on('upgrade', (request, socket) => {
 test('a WebSocket passes both ways, and the head of its handshake is redacted', async () => {
   const caller = new PassThrough();
   const headers = [['Sec-WebSocket-Key', 'abc']] as const;
-  const use = broker.use(orderFor(upstream, { isUpgrade: true, headers }), caller);
+  const use = broker.use(specFor(upstream, { isUpgrade: true, headers }), caller);
   assert.deepEqual(await headOf(use), {
     kind: 'response',
     status: 101,
@@ -65,7 +65,7 @@ test('a value in a message, in fragments, and in control frames is redacted, and
     }
     socket.end();
   };
-  const use = broker.use(orderFor(upstream, { isUpgrade: true }), new PassThrough());
+  const use = broker.use(specFor(upstream, { isUpgrade: true }), new PassThrough());
   await headOf(use);
   const expected = [
     frame(TEXT, 'two [secret] three'),
@@ -104,7 +104,7 @@ test('a frame that is malformed, masked, compressed, too long or out of order en
 
 test('a handshake that the upstream rejects is a response', async () => {
   const plain = await startUpstream({ after }, (_, response) => response.writeHead(403).end('no'));
-  const use = broker.use(orderFor(plain, { isUpgrade: true }), new PassThrough());
+  const use = broker.use(specFor(plain, { isUpgrade: true }), new PassThrough());
   assert.equal((await headOf(use)).status, 403);
   assert.equal((await bodyOf(use)).toString(), 'no');
 });
@@ -115,6 +115,6 @@ test('a switch to another protocol than WebSocket is refused', async (t) => {
     socket.on('error', () => undefined);
     socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n');
   });
-  const use = broker.use(orderFor(other, { isUpgrade: true }), new PassThrough());
+  const use = broker.use(specFor(other, { isUpgrade: true }), new PassThrough());
   assert.equal(await failureOf(use), 'protocol');
 });

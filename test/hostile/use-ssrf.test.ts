@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { after, test } from 'node:test';
 import type { Address } from '../../src/broker/connections.ts';
-import { orderFor, startEngine, startUpstream } from '../broker/upstream.ts';
+import { specFor, startEngine, startUpstream } from '../broker/upstream.ts';
 import { Dice, newSeed } from '../kit/dice.ts';
 import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
@@ -174,7 +174,7 @@ test(`rebinding: none of ${CASES} sequences of DNS answers leads to an address t
   await runAll(CASES, async (index) => {
     const host = `name-${index}.upstream.test`;
     const fields = { host, scheme: 'http', allowNetworks: ['127.0.0.1/32'] } as const;
-    const head = await engine.use(orderFor({ port: canaryPort, caPem: null }, fields), null).head;
+    const head = await engine.use(specFor({ port: canaryPort, caPem: null }, fields), null).head;
     const isAllowed = answers.get(host)?.every(({ address }) => address === '127.0.0.1') === true;
     if (isAllowed) permitted++;
     assert.equal(head.kind === 'error' && head.failure === 'refused_address', !isAllowed);
