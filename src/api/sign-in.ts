@@ -1,6 +1,6 @@
 /**
- * The schemas of sign-ins in a browser. What the browser's WebAuthn functions make may have more fields than these, in
- * browsers to come. SOURCE: WebAuthn, level 3, section 5.1; docs/api.md, "Signing in to the console".
+ * Schemas of browser sign-in. Future browsers may add fields to the objects that WebAuthn makes, so unknown fields of
+ * these are allowed. SOURCE: WebAuthn, level 3, section 5.1; docs/api.md, "Signing in to the console".
  */
 
 import { type TProperties, Type } from 'typebox';
@@ -8,7 +8,7 @@ import * as fields from './fields.ts';
 
 const { StrictObject, Nullable, NullableTimestamp, Text, Timestamp, Base64url } = fields;
 
-/** An object of the browser, with fields that are not read. */
+/** An object that the browser makes, in which unknown fields are allowed. */
 const ofBrowser = <T extends TProperties>(properties: T) => Type.Object(properties, { additionalProperties: true });
 
 export const ExtensionResults = ofBrowser({});
@@ -35,7 +35,10 @@ export const AssertionData = ofBrowser({
 export const AssertionResponse = ofBrowser({ ...credential, response: AssertionData });
 
 const code = Type.Optional(
-  Type.String({ ...fields.SignInCode, description: 'Of an enrolment, in place of a session.' }),
+  Type.String({
+    ...fields.SignInCode,
+    description: 'The enrolment code. Required without a session, and takes precedence over one.',
+  }),
 );
 export const RegistrationOptionsRequest = StrictObject({ code });
 export const RegistrationRequest = StrictObject({
@@ -81,8 +84,8 @@ export const RequestOptions = StrictObject(
 );
 export const AssertionOptions = StrictObject({ challenge_id: fields.Id, options: RequestOptions });
 export const OidcOptions = StrictObject({
-  url: Type.String({ description: 'Where the browser goes to sign in.' }),
-  state: Type.String({ description: 'As the provider returns it to `/console/callback`.' }),
+  url: Type.String({ description: "URL of the provider's sign-in page." }),
+  state: Type.String({ description: 'The state that the provider returns to `/console/callback`.' }),
 });
 export const SignInMethods = StrictObject({
   passkey: Type.Boolean({
@@ -95,6 +98,8 @@ export const BrowserSession = StrictObject({
   agent_name: fields.ActorName,
   expires_at: NullableTimestamp,
   expires_in: Nullable<number>(fields.SecondsLeft),
-  session_part: Type.String({ description: 'Half of the token; the cookie that this response sets has the other.' }),
+  session_part: Type.String({
+    description: 'One half of the token. The cookie of this response contains the other half.',
+  }),
 });
 export const OneTimeCode = StrictObject({ code: Type.String(), expires_at: Timestamp });

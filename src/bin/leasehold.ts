@@ -1,4 +1,4 @@
-/** The entry point of the command `leasehold`. */
+/** Entry point of the CLI. */
 import { Cancelled } from '../cli/errors.ts';
 import { main } from '../cli/main.ts';
 import { type ChallengeService, processTerminal } from '../cli/terminal.ts';

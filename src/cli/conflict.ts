@@ -60,7 +60,7 @@ export async function withConflictHint<T>(invocation: Invocation, subject: Subje
       .connect()
       .audit.lastChange(resource, events, invocation)
       .catch(() => null);
-    const who = change === null ? 'Somebody else' : change.agent_name;
+    const who = change === null ? 'Another request' : change.agent_name;
     const when = change === null ? '' : ` at ${change.timestamp}`;
     const { status, requestId } = error;
     const told = new LeaseholdError(error.code, `${who} changed ${what}${when} after this command read it`, {

@@ -62,13 +62,9 @@ export async function toError(response: Response): Promise<LeaseholdError> {
   const { status, type, headers } = response;
   if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
     discard(response);
-    return new LeaseholdError(
-      'INVALID_RESPONSE',
-      'the server redirects to another address; redirects are not followed',
-      {
-        status,
-      },
-    );
+    return new LeaseholdError('INVALID_RESPONSE', 'the server redirects to another URL; redirects are not followed', {
+      status,
+    });
   }
   const { body } = await readJson(response, MAX_ERROR_BYTES);
   const { error, data } = body as Partial<ErrorBody & { data: Partial<Health> }>;
@@ -108,7 +104,7 @@ export function discard({ body }: Response): void {
   body?.cancel().catch(() => undefined);
 }
 
-/** The error for a proxy's page, or the response of another program. */
+/** Error for a response that is not from Leasehold. */
 export function notLeasehold({ status }: Pick<Response, 'status'>): LeaseholdError {
   return PROXY_STATUSES.has(status)
     ? new LeaseholdError('UNREACHABLE', `a proxy responded instead of the server (HTTP ${status})`, { status })

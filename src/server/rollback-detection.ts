@@ -95,7 +95,7 @@ function lost({ seq }: MarkedEntry, found: string): RollbackFinding {
   };
 }
 
-/** Null if the log extends the newest checkpoint of each file. @throws StartupError, StoreError */
+/** Null if the audit log extends the newest checkpoint of each file. @throws StartupError, StoreError */
 export async function compareWithCheckpoints(
   files: readonly CheckpointFile[],
   log: CheckpointedLog,

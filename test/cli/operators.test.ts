@@ -93,11 +93,11 @@ test('operator add --oidc needs a provider', async () => {
   assert.match(added.stderr, /identity: needs a provider/);
 });
 
-test('console prints the address, and for an operator a code that signs a browser in', async () => {
+test('console prints the URL, and for an operator a code that signs a browser in', async () => {
   const origin = service.address.replace('127.0.0.1', 'localhost');
   const plain = await home.leasehold(['console', '--no-open']);
   assert.deepEqual([plain.code, plain.stdout], [0, `${origin}/console/\n`]);
-  assert.equal(plain.stderr, 'The token is not passed on to a browser: paste it into the page.\n');
+  assert.equal(plain.stderr, 'The CLI does not send the token to the browser. Paste it into the page.\n');
   await home.leasehold(['operator', 'add', 'amy', '--role', 'admin']);
   const printed = await home.leasehold(['console', '--no-open', '--operator', 'amy']);
   assert.equal(printed.code, 0, printed.stderr);

@@ -157,7 +157,7 @@ test('targets: the change of another operator is reported, also where there were
   assert.equal(await present(path), null);
 });
 
-test('targets: targets that somebody else changed or set are neither deleted nor replaced', async (t) => {
+test('targets: targets that another operator changed or set are neither deleted nor replaced', async (t) => {
   const path = '/api/v1/targets/kept/key';
   const targets = (host: string) => ({
     targets: [{ origin: `https://${host}.example` }],
@@ -192,7 +192,7 @@ test('targets: targets that somebody else changed or set are neither deleted nor
   assert.deepEqual(await originsAt(made), ['https://theirs.example']);
 });
 
-test('operator: an operator that somebody else changed is not removed', async (t) => {
+test('operator: an operator that another operator changed is not removed', async (t) => {
   await addOperator(service, 'joe', ['viewer']);
   const page = await openPage(t, '/settings?section=operators&operator=joe');
   await page.getByRole('complementary', { name: 'joe' }).getByRole('button', { name: 'Remove' }).click();

@@ -1,4 +1,4 @@
-/** The command `leasehold` with a home and an environment that the test chooses: in this process, or as a process. */
+/** The CLI with a home and an environment that the test chooses: in this process, or as a process. */
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';

@@ -19,7 +19,7 @@ import { copyVault, sessionOfGranted } from './vaults.ts';
 const ROLLBACK = '/api/v1/audit/rollback';
 const LOSS = /^The database has lost entries of the log: this node has seen entry \d+, and the log ends at \d+\./;
 
-/** The directory of a vault whose database was replaced by an earlier copy. */
+/** The directory of a vault whose database was replaced by a previous copy. */
 async function rolledBackVault(
   t: TestContext,
   open?: { prepare(service: TestService): Promise<void>; unlock(service: TestService): Promise<void> },

@@ -126,7 +126,7 @@ test('request schemas bound every string, number and array', () => {
   }
 });
 
-/** What browsers make, which may have more fields in browsers to come. */
+/** Objects that browsers make, to which future browsers may add fields. */
 const OF_BROWSER = /\/(?:AssertionData|AssertionResponse|AttestationData|ExtensionResults|RegistrationResponse)$/;
 
 test('every schema is valid JSON Schema 2020-12, objects are closed, and every reference resolves', () => {

@@ -14,8 +14,8 @@ export interface CardOptions {
 
 const LABEL_WIDTH = 11;
 /**
- * Deeper than the indent of any other line, so that the rest of an agent's text does not look like another line of the
- * card.
+ * Exceeds the indent of the first line of every field, so that an agent's wrapped text cannot look like another line of
+ * the card.
  */
 const CONTINUATION = ' '.repeat(8);
 const BODY_MARGIN = '  | ';

@@ -1,4 +1,4 @@
-/** The `agent` commands. */
+/** The `agent` subcommands. */
 import { constants, copyFileSync, existsSync, renameSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseAgentName } from '../../core/names.ts';

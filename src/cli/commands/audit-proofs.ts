@@ -1,5 +1,5 @@
 /**
- * The commands for exports, checkpoints and receipts of the audit log, and for an audit log that has lost entries.
+ * The subcommands for exports, checkpoints and receipts of the audit log, and for an audit log that has lost entries.
  * SOURCE: docs/audit.md.
  */
 import { createWriteStream, existsSync, rmSync } from 'node:fs';
@@ -22,7 +22,7 @@ import { printNotice, type Terminal } from '../terminal.ts';
 const checkpoint = defineCommand({
   name: 'audit checkpoint',
   about: [
-    'Keep checkpoints where the host of the server cannot reach them: audit verify --checkpoint FILE, or scripts/verify_audit.py with an export, shows whether the log still extends them.',
+    'Keep checkpoints where the host of the server cannot reach them: audit verify --checkpoint FILE, or scripts/verify_audit.py with an export, shows whether the audit log still extends them.',
   ],
   flags: {
     'public-key': toggle('print the public key of the checkpoints instead'),
@@ -89,7 +89,7 @@ function vaultOf(origin: string): string {
   return origin.split('/', 2).join('/');
 }
 
-/** Null if the log extends the checkpoint; otherwise the reason, in one sentence. @throws LeaseholdError */
+/** Null if the audit log extends the checkpoint; otherwise the reason, in one sentence. @throws LeaseholdError */
 export async function contradiction(
   vault: Leasehold,
   kept: LogCheckpoint,

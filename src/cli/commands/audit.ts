@@ -1,4 +1,4 @@
-/** The `audit` commands. */
+/** The `audit` subcommands. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_PAGE_ROWS } from '../../client/api-client.ts';
 import { LeaseholdError } from '../../client/errors.ts';
@@ -22,7 +22,7 @@ const COLUMNS = ['seq', 'timestamp', 'event_type', 'agent_name', 'resource', 're
 const FILTERS = {
   'agent-name': parsed(
     'NAME',
-    'only entries of this agent, or of admin or service (--agent selects who you log in as)',
+    'only entries of this agent, or of admin or service (--agent selects the identity of the CLI)',
     parseActorName,
   ),
   resource: text('GLOB', 'only entries on this path; * matches any characters, ? matches one'),
@@ -147,7 +147,7 @@ const verify = defineCommand({
   name: 'audit verify',
   about: ['Reads every entry and recomputes its MAC. The exit code is 3 if the chain is broken.'],
   flags: {
-    checkpoint: text('FILE', 'also check that the log extends the checkpoint in this file; - for standard input'),
+    checkpoint: text('FILE', 'also check that the audit log extends the checkpoint in this file; - for standard input'),
   },
   async run(invocation, { checkpoint: file }) {
     const { terminal, signal } = invocation;

@@ -1,4 +1,4 @@
-/** The command `console`. */
+/** The `console` subcommand. */
 
 import { spawn } from 'node:child_process';
 import { dirname, join } from 'node:path';
@@ -21,9 +21,9 @@ function isOperator({ settings }: Invocation): boolean {
 export const consoleCommand: Command = defineCommand({
   name: 'console',
   about: [
-    'With --operator NAME, or after leasehold login --operator NAME, the browser is signed in by a code that works once, for a minute. Otherwise sign in there: with a passkey, with an identity provider, or with a token.',
+    'With --operator NAME, or after leasehold login --operator NAME, the CLI signs the browser in with a one-time code that is valid for one minute. Otherwise sign in there: with a passkey, with an identity provider, or with a token.',
   ],
-  flags: { 'no-open': toggle('print the address and open nothing') },
+  flags: { 'no-open': toggle('print the URL and do not open a browser') },
   printsNoRecords: true,
   async run(invocation, flags) {
     const { terminal, settings, signal } = invocation;
@@ -35,7 +35,7 @@ export const consoleCommand: Command = defineCommand({
       const { code } = await vault.signIn.issueHandoff({ signal });
       link = `${url}#handoff=${code}`;
     } else if (settings.identity.value.kind === 'token') {
-      printNotice(terminal, 'The token is not passed on to a browser: paste it into the page.');
+      printNotice(terminal, 'The CLI does not send the token to the browser. Paste it into the page.');
     }
     if (!flags['no-open'] && (await openInBrowser(terminal, link))) {
       printNotice(terminal, `The browser opens ${url}. If it does not, run leasehold console --no-open.`);
@@ -52,7 +52,10 @@ export const consoleCommand: Command = defineCommand({
 export function consoleUrl(address: string, page = ''): string {
   const url = URL.parse(address);
   if (url === null || !['http:', 'https:'].includes(url.protocol))
-    throw new UsageError('A browser cannot reach a Unix socket.', 'Name the address that a proxy gives it: --address');
+    throw new UsageError(
+      'A browser cannot reach a Unix socket.',
+      'Give the URL of a proxy in front of the server with --address.',
+    );
   const isLocal = /^(?:127(?:\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
   if (isLocal && url.protocol === 'http:') url.hostname = 'localhost';
   return `${url.origin}/console/${page}`;

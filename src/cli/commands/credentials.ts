@@ -1,4 +1,4 @@
-/** The commands `put`, `list`, `history` and `delete`. */
+/** The `put`, `list`, `history` and `delete` subcommands. */
 import { resolve } from 'node:path';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';

@@ -28,7 +28,7 @@ const exposure = defineCommand({
   flags: {
     'agent-name': parsed(
       'NAME',
-      'what this agent has seen or used (--agent selects who you log in as)',
+      'what this agent has seen or used (--agent selects the identity of the CLI)',
       parseActorName,
     ),
   },
@@ -59,7 +59,11 @@ const panic = defineCommand({
     'Prints each version with the advice rotate if it was seen, replaced if it was seen and a newer one exists, and keep if it was only used. A replaced value is to be withdrawn where it was issued, if it still works there.',
   ],
   flags: {
-    'agent-name': parsed('NAME', 'only what this agent holds (--agent selects who you log in as)', parseAgentName),
+    'agent-name': parsed(
+      'NAME',
+      'only what this agent holds (--agent selects the identity of the CLI)',
+      parseAgentName,
+    ),
     ...CONFIRMATION_FLAGS,
   },
   examples: [{ line: 'leasehold panic --agent-name deploy-bot', does: 'end everything that deploy-bot holds' }],

@@ -1,4 +1,4 @@
-/** The `lease` commands. */
+/** The `lease` subcommands. */
 import type { Lease, RevokeRequest } from '../../client/types.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
@@ -12,7 +12,7 @@ import { printNotice } from '../terminal.ts';
 const STATUSES = ['active', 'expired', 'revoked'] as const;
 const COLUMNS = ['lease_id', 'agent_name', 'path', 'status', 'expires_at', 'policy_name'];
 const FILTERS = {
-  'agent-name': parsed('NAME', 'only leases of this agent (--agent selects who you log in as)', parseActorName),
+  'agent-name': parsed('NAME', 'only leases of this agent (--agent selects the identity of the CLI)', parseActorName),
   path: parsed('PATH', 'only leases of this credential', parsePath),
 };
 

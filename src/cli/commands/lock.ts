@@ -1,4 +1,4 @@
-/** The commands `lock` and `unlock`. */
+/** The `lock` and `unlock` subcommands. */
 import { isLoopback } from '../../client/address.ts';
 import { parseRootKey } from '../../crypto/keys.ts';
 import { parseShare } from '../../crypto/shares.ts';

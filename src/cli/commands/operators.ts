@@ -1,4 +1,4 @@
-/** The `operator` commands. */
+/** The `operator` subcommands. */
 import { renameSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Operator } from '../../client/types.ts';

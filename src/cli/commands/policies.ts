@@ -23,7 +23,7 @@ const apply = defineCommand({
   about: [
     'Each policy is a file NAME.toml, NAME.json or NAME.yaml with principal, resources, actions and optionally other fields of a policy. All files are validated before anything is changed; an unknown field is an error. Hidden files, *.md and *.txt are ignored; any other file in the directory is an error, and so is a link that leaves it.',
     'Shows the plan and asks for confirmation. A replacement that grants more than before is marked. Policies without a file are kept, unless --prune is given.',
-    'Changes that add access are made before those that remove it, so that nothing is granted in between that neither the old nor the new policies grant. If the command is interrupted, run it again to continue.',
+    'Changes that add access are made before those that remove it, so that nothing is granted in between that neither the previous nor the new policies grant. If the command is interrupted, run it again to continue.',
   ],
   arguments: [{ name: 'DIR', help: 'directory of policy files', count: 'one' }],
   flags: { prune: toggle('delete policies without a file'), ...CONFIRMATION_FLAGS },

@@ -1,4 +1,4 @@
-/** The commands `policy explain` and `policy test`. */
+/** The `policy explain` and `policy test` subcommands. */
 
 import { text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';

@@ -1,4 +1,4 @@
-/** The subcommands `server` and `status`. */
+/** The `server` and `status` subcommands. */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';

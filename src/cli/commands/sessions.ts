@@ -1,4 +1,4 @@
-/** The commands `login`, `logout` and `whoami`. */
+/** The `login`, `logout` and `whoami` subcommands. */
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { parsePrincipalName } from '../../core/names.ts';
