@@ -131,8 +131,6 @@ export function createServer(parts: HttpParts): HttpServer {
     const isGone = (): boolean => request.raw.socket.destroyed || request.raw.socket.writableEnded;
     if (isGone()) return void reply.hijack();
     const start = (act: () => void): void => {
-      const caller = callerKey(request);
-      unread.add(reply.raw, caller, request);
       // WHY it catches: it may run in a timer, and the vault may have been locked meanwhile.
       const begin = (): void => {
         try {
@@ -142,7 +140,7 @@ export function createServer(parts: HttpParts): HttpServer {
           done(toError(error));
         }
       };
-      if (!starts.run(caller, request, begin)) done(OVERLOADED);
+      if (!starts.run(request, begin)) done(OVERLOADED);
     };
     const { config } = request.routeOptions;
     order.enter(request.raw, config.measures ?? measures.unrouted, () => {
@@ -171,6 +169,7 @@ export function createServer(parts: HttpParts): HttpServer {
     function admit(authentication: Authentication): void {
       request.authentication = authentication;
       connections.protect(request.raw.socket, authentication);
+      unread.add(reply.raw, callerKey(request), request);
       start(() => checkPermission(parts.vault, request, done));
     }
   });

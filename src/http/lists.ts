@@ -43,22 +43,27 @@ export function toOptionalPage(fields: PageFields): PageRequest | null {
  */
 export async function streamList<T>(listing: Listing<T>, toResponse: (row: T) => unknown): Promise<Reply> {
   const batches = listing.rows[Symbol.asyncIterator]();
-  const first = await batches.next();
+  // WHY in an array: nothing else may keep the rows of a list that its client does not read.
+  const ahead = [await batches.next()];
   async function* text(): AsyncGenerator<string> {
     yield '{"data":[';
-    let batch = first;
     let separator = '';
-    while (!batch.done) {
-      const rows = batch.value.map((row) => JSON.stringify(toResponse(row))).join(',');
+    for (;;) {
+      const rows = toTexts(ahead.shift() ?? (await batches.next()), toResponse);
+      if (rows === null) break;
       if (rows !== '') {
         yield separator + rows;
         separator = ',';
       }
-      batch = await batches.next();
     }
     yield listing.meta === null ? ']}' : `],"meta":${JSON.stringify(listing.meta)}}`;
   }
   return { stream: Readable.from(text()), type: 'application/json; charset=utf-8' };
+}
+
+/** Null at the end of the list. */
+function toTexts<T>(batch: IteratorResult<readonly T[]>, toResponse: (row: T) => unknown): string | null {
+  return batch.done === true ? null : batch.value.map((row) => JSON.stringify(toResponse(row))).join(',');
 }
 
 export function toNdjson(batches: AsyncIterable<readonly unknown[]>): Readable {

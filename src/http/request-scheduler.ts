@@ -61,7 +61,8 @@ export class RequestScheduler {
    * Calls `start` now or later, in the order of the caller's requests. The only active caller does not wait. Returns
    * false if too many requests of the caller wait.
    */
-  run(caller: string, request: FastifyRequest, start: () => void): boolean {
+  run(request: FastifyRequest, start: () => void): boolean {
+    const caller = callerKey(request);
     const now = this.#clock.now();
     if (caller !== this.#lastCaller) {
       this.#lastCaller = caller;

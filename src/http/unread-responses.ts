@@ -1,6 +1,7 @@
 /**
- * Bounds what responses that their clients do not read hold in memory. A caller over its share, or the caller that
- * holds most when all together are over the limit, loses the connections whose responses have waited longest.
+ * Bounds what responses that authenticated clients do not read hold in memory. A caller over its share loses the
+ * connections whose responses have waited longest; so do all callers when they are over the limit together. WHY not
+ * other clients: what public routes return is small, or the same bytes for all.
  */
 import type { ServerResponse } from 'node:http';
 
@@ -14,18 +15,12 @@ interface UnreadLimits {
 
 const UNREAD_LIMITS: UnreadLimits = { bytesPerCaller: 64 * MIB, bytesInTotal: 512 * MIB, checkMs: 100 };
 
-/** The rows that a list has read from the store and not sent yet, about as large as one step of a list can be. */
+/** The rows of a list that were read from the store and are not sent yet: about as large as one step can be. */
 const LIST_STEP_BYTES = MIB;
 
 interface Sending {
   readonly caller: string;
   readonly request: { readonly sendsList: boolean };
-}
-
-interface Held {
-  bytes: number;
-  /** Those that waited longest come first. */
-  readonly responses: [response: ServerResponse, bytes: number][];
 }
 
 export class UnreadResponses {
@@ -40,7 +35,9 @@ export class UnreadResponses {
     this.#limits = limits;
   }
 
+  /** Counts the response until `delete`, which must follow when it is closed. */
   add(response: ServerResponse, caller: string, request: Sending['request']): void {
+    if (response.closed) return;
     this.#sending.set(response, { caller, request });
     this.#timer ??= setInterval(() => this.#check(), this.#limits.checkMs).unref();
   }
@@ -50,32 +47,42 @@ export class UnreadResponses {
   }
 
   #check(): void {
-    const callers = new Map<string, Held>();
+    if (this.#sending.size === 0) {
+      if (this.#timer !== null) clearInterval(this.#timer);
+      this.#timer = null;
+      return;
+    }
+    const held = [...this.#sending].map(([response, { caller, request }]) => ({
+      response,
+      caller,
+      // WHY a list also counts while nothing waits to be sent: it waits for its turn, with rows in memory.
+      bytes: response.writableLength + (request.sendsList ? LIST_STEP_BYTES : 0),
+    }));
+    const byCaller = new Map<string, number>();
     let total = 0;
-    for (const [response, { caller, request }] of this.#sending) {
-      const waiting = response.writableLength;
-      if (waiting === 0) continue;
-      const bytes = waiting + (request.sendsList ? LIST_STEP_BYTES : 0);
-      const held = callers.get(caller) ?? { bytes: 0, responses: [] };
-      held.bytes += bytes;
-      held.responses.push([response, bytes]);
-      callers.set(caller, held);
+    for (const { caller, bytes } of held) {
+      byCaller.set(caller, (byCaller.get(caller) ?? 0) + bytes);
       total += bytes;
     }
     const { bytesPerCaller, bytesInTotal } = this.#limits;
-    for (const [caller, held] of [...callers].sort(([, a], [, b]) => b.bytes - a.bytes)) {
-      let closed = 0;
-      for (const [response, bytes] of held.responses) {
-        if (held.bytes <= bytesPerCaller && total <= bytesInTotal) break;
-        held.bytes -= bytes;
-        total -= bytes;
-        closed += 1;
-        response.destroy();
-      }
-      if (closed > 0) this.#onClosed(caller, closed);
+    const closed = new Map<string, number>();
+    const close = ({ response, caller, bytes }: (typeof held)[number]): void => {
+      byCaller.set(caller, (byCaller.get(caller) ?? 0) - bytes);
+      total -= bytes;
+      closed.set(caller, (closed.get(caller) ?? 0) + 1);
+      this.#sending.delete(response);
+      response.destroy();
+    };
+    const waiting = held.filter(({ bytes }) => bytes > 0);
+    const kept = waiting.filter((each) => {
+      const isOver = (byCaller.get(each.caller) ?? 0) > bytesPerCaller;
+      if (isOver) close(each);
+      return !isOver;
+    });
+    for (const each of kept) {
+      if (total <= bytesInTotal) break;
+      close(each);
     }
-    if (this.#sending.size > 0 || this.#timer === null) return;
-    clearInterval(this.#timer);
-    this.#timer = null;
+    for (const [caller, connections] of closed) this.#onClosed(caller, connections);
   }
 }

@@ -1,4 +1,5 @@
 /** A table: its columns in order, how rows become objects and back, and the rules of what a backup may contain. */
+import { invalidRequest } from '../engine/errors.ts';
 import { type AnyField, entriesOf, type Fields, type Grammar, type ValueOf } from '../engine/field.ts';
 import { toColumn } from '../engine/resource.ts';
 import { JSON_LENGTH, mac, time } from './column-rules.ts';
@@ -225,9 +226,12 @@ function ruleOf(field: AnyField): ValueRule {
   }
 }
 
-/** Parses the text of a value in memory, which requests may contain in another form. */
-function storedText({ parse, format }: Grammar<string>): (text: string) => string {
-  return (text) => parse(format === undefined ? text : format(text), 'value');
+/** Checks the text of a value in memory, which requests may contain in another form. @throws INVALID_REQUEST */
+function storedText({ parse, format }: Grammar<string>): (text: string) => void {
+  return (text) => {
+    const value = parse(format === undefined ? text : format(text), 'value');
+    if (value !== text) throw invalidRequest('value', 'must have the form that the server stores');
+  };
 }
 
 export function toValue(value: unknown): Value {

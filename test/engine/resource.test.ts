@@ -299,6 +299,8 @@ test('a table has a column for each field, and its rules are those of values in 
     assert.equal(brokenIn(name, value), null, name);
   for (const [name, value] of [
     ['name', 'a!'],
+    ['name', 'memberXa'],
+    ['name', 'MEMBER:a'],
     ['keys', '[]'],
     ['keys', '[{"label":"l","isNew":false}]'],
     ['keys', '[{"label":"l","secret":"s","isNew":1}]'],

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
 import { type TestContext, test } from 'node:test';
 import type { FastifyRequest } from 'fastify';
-import { callerKey, LargeBodies, RequestScheduler } from '../../src/http/request-scheduler.ts';
+import { LargeBodies, RequestScheduler } from '../../src/http/request-scheduler.ts';
 
 /** A request of an agent, or without one of a client at an address, at a public route. */
 function request(agentName: string | null, bodyBytes: number): FastifyRequest {
@@ -29,7 +29,7 @@ function openScene(t: TestContext) {
   /** Starts the requests, as far as they may. Returns how many have started so far. */
   const run = (count: number, asked: FastifyRequest): (() => number) => {
     let started = 0;
-    for (let n = 0; n < count; n++) fairStart.run(callerKey(asked), asked, () => (started += 1));
+    for (let n = 0; n < count; n++) fairStart.run(asked, () => (started += 1));
     return () => started;
   };
   return { fairStart, pass, run };
@@ -67,7 +67,7 @@ test('of one caller at most 1,024 requests wait', (t) => {
   run(1, request('calm', 0));
   run(1025, request('greedy', 2 * 1024 * 1024));
   assert.equal(
-    fairStart.run('agent greedy', request('greedy', 0), () => assert.fail('it has started')),
+    fairStart.run(request('greedy', 0), () => assert.fail('it has started')),
     false,
   );
   assert.equal(run(1, request('calm', 0))(), 1);

@@ -50,29 +50,30 @@ test('a caller over its share loses the oldest of its connections, and others lo
   assert.equal(closed.length, 1);
 });
 
-test('a list counts with the rows that it holds', (t) => {
+test('a list counts with the rows that it holds, also while it waits for its turn', (t) => {
   const { closed, add, check } = openScene(t, { bytesPerCaller: 10 * MIB, bytesInTotal: 100 * MIB });
-  for (let n = 0; n < 12; n++) add('reader', 1000, true);
+  for (let n = 0; n < 12; n++) add('reader', 0, true);
   check();
-  assert.deepEqual(closed, [['reader', 3]]);
+  assert.deepEqual(closed, [['reader', 2]]);
 });
 
-test('all callers together hold no more than the total, and who holds most loses first', (t) => {
+test('all callers together hold no more than the total, and what has waited longest is closed first', (t) => {
   const { closed, add, check } = openScene(t, { bytesPerCaller: 10 * MIB, bytesInTotal: 20 * MIB });
-  for (const [caller, size] of [
-    ['a', 8],
-    ['b', 4],
-    ['b', 5],
-    ['c', 7],
-  ] as const)
-    add(caller, size * MIB);
+  const [idle, ...others] = [0, 4, 5, 5, 9].map((size, index) => add(`caller ${index}`, size * MIB));
   check();
-  assert.deepEqual(closed, [['b', 1]]);
+  assert.deepEqual(
+    others.map(({ isDestroyed }) => isDestroyed()),
+    [true, false, false, false],
+  );
+  assert.equal(idle?.isDestroyed(), false);
+  assert.deepEqual(closed, [['caller 1', 1]]);
 });
 
-test('a response that has ended counts no more', (t) => {
+test('a response that has ended, or had ended before it was added, counts no more', (t) => {
   const { unread, closed, add, check } = openScene(t, { bytesPerCaller: MIB, bytesInTotal: MIB });
   unread.delete(add('a', 9 * MIB).response);
+  const { response } = waiting(9 * MIB);
+  unread.add(Object.assign(response, { closed: true }), 'a', { sendsList: false });
   check();
   assert.deepEqual(closed, []);
 });
