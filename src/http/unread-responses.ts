@@ -16,7 +16,7 @@ interface UnreadLimits {
 const UNREAD_LIMITS: UnreadLimits = { bytesPerCaller: 64 * MIB, bytesInTotal: 512 * MIB, checkMs: 100 };
 
 /** The rows of a list that were read from the store and are not sent yet: about as large as one step can be. */
-const LIST_STEP_BYTES = MIB;
+const LIST_STEP_BYTES = 2 * MIB;
 
 interface Sending {
   readonly caller: string;
