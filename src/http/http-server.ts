@@ -110,11 +110,12 @@ export function createServer(parts: HttpParts): HttpServer {
   const connections = new ConnectionLimits(app.server, newRequestId);
   measures.openConnections = () => connections.total;
   setTimeouts(app.server, timeouts);
-  const unread = new UnreadResponses((caller, count) => parts.log.unreadClosed(caller, count));
-  const order = new RequestOrder(app.server, (socket, response) => {
-    connections.recordIdle(socket);
-    unread.delete(response);
-  });
+  const order = new RequestOrder(app.server, (socket) => connections.recordIdle(socket));
+  const unread = new UnreadResponses(
+    () => order.answering(),
+    (caller, count) => parts.log.unreadClosed(caller, count),
+  );
+  app.addHook('onClose', () => unread.stop());
   allowHalfOpen(app.server);
   handleConnectAndExpect(app.server, newRequestId, (socket) => order.isResponding(socket));
   handleUpgrades(app.server);
@@ -143,7 +144,7 @@ export function createServer(parts: HttpParts): HttpServer {
       if (!starts.run(request, begin)) done(OVERLOADED);
     };
     const { config } = request.routeOptions;
-    order.enter(request.raw, config.measures ?? measures.unrouted, () => {
+    order.enter(request, config.measures ?? measures.unrouted, () => {
       try {
         checkRequest(request.raw, parts, config);
         const isUse = isBaseUrl(request.raw);
@@ -169,7 +170,6 @@ export function createServer(parts: HttpParts): HttpServer {
     function admit(authentication: Authentication): void {
       request.authentication = authentication;
       connections.protect(request.raw.socket, authentication);
-      unread.add(reply.raw, callerKey(request), request);
       start(() => checkPermission(parts.vault, request, done));
     }
   });

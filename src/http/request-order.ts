@@ -5,15 +5,25 @@
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { FastifyRequest } from 'fastify';
 import type { RouteMeasures } from './request-measures.ts';
 
 /** The request that is being answered, and eight that were sent without waiting for its response. */
 const MAX_UNANSWERED = 9;
 
+/** A request that is being answered. */
+export interface Answering {
+  readonly response: ServerResponse;
+  readonly startedAt: number;
+  readonly asked: FastifyRequest;
+}
+
 interface Entry {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly startedAt: number;
+  /** Null before `enter`. */
+  asked: FastifyRequest | null;
   /** Null before `enter`. */
   measures: RouteMeasures | null;
   /** Null before `enter`, and after it was called. */
@@ -22,14 +32,14 @@ interface Entry {
 
 export class RequestOrder {
   /** Oldest first. */
-  readonly #unanswered = new WeakMap<Socket, Entry[]>();
-  readonly #onAnswered: (socket: Socket, response: ServerResponse) => void;
+  readonly #unanswered = new Map<Socket, Entry[]>();
+  readonly #onAnswered: (socket: Socket) => void;
 
   /**
    * Closes connections that send more requests ahead without reading responses. `onAnswered` is called when a response
    * ends.
    */
-  constructor(server: Server, onAnswered: (socket: Socket, response: ServerResponse) => void) {
+  constructor(server: Server, onAnswered: (socket: Socket) => void) {
     this.#onAnswered = onAnswered;
     // It runs before the framework's own listener.
     server.prependListener('request', (request, response) => this.#add(request, response));
@@ -39,13 +49,22 @@ export class RequestOrder {
    * Calls `start` when the earlier requests of the connection are answered. The end of the response is counted in
    * `measures`.
    */
-  enter(request: IncomingMessage, measures: RouteMeasures, start: () => void): void {
-    const entries = this.#unanswered.get(request.socket) ?? [];
-    const entry = entries.find((each) => each.request === request);
+  enter(asked: FastifyRequest, measures: RouteMeasures, start: () => void): void {
+    const entries = this.#unanswered.get(asked.raw.socket) ?? [];
+    const entry = entries.find(({ request }) => request === asked.raw);
     if (entry === undefined) throw new Error('the connection of the request is not tracked');
+    entry.asked = asked;
     entry.start = start;
     entry.measures = measures;
     startNext(entries);
+  }
+
+  /** The request of each connection that is being answered. */
+  *answering(): Generator<Answering> {
+    for (const [entry] of this.#unanswered.values()) {
+      const asked = entry?.asked ?? null;
+      if (entry !== undefined && asked !== null) yield { response: entry.response, startedAt: entry.startedAt, asked };
+    }
   }
 
   isResponding(socket: Socket): boolean {
@@ -54,19 +73,31 @@ export class RequestOrder {
   }
 
   #add(request: IncomingMessage, response: ServerResponse): void {
-    const entry: Entry = { request, response, startedAt: performance.now(), measures: null, start: null };
+    const entry: Entry = { request, response, startedAt: performance.now(), asked: null, measures: null, start: null };
     const { socket } = request;
-    const entries = this.#unanswered.get(socket) ?? [];
-    if (entries.push(entry) === 1) this.#unanswered.set(socket, entries);
+    const entries = this.#entriesOf(socket);
+    entries.push(entry);
     if (entries.length > MAX_UNANSWERED) socket.destroy();
     // WHY not `once`: the event comes once, and removing the listener takes as long as the rest.
     response.on('close', () => {
       entries.splice(entries.indexOf(entry), 1);
       startNext(entries);
-      this.#onAnswered(socket, response);
+      this.#onAnswered(socket);
       const status = response.headersSent ? response.statusCode : 0;
       entry.measures?.ended(status, performance.now() - entry.startedAt);
     });
+  }
+
+  #entriesOf(socket: Socket): Entry[] {
+    const known = this.#unanswered.get(socket);
+    if (known !== undefined) return known;
+    const entries: Entry[] = [];
+    // WHY not once closed: nothing would remove it.
+    if (!socket.destroyed) {
+      this.#unanswered.set(socket, entries);
+      socket.once('close', () => this.#unanswered.delete(socket));
+    }
+    return entries;
   }
 }
 

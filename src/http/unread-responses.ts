@@ -4,6 +4,8 @@
  * other clients: what public routes return is small, or the same bytes for all.
  */
 import type { ServerResponse } from 'node:http';
+import type { Answering } from './request-order.ts';
+import { callerKey } from './request-scheduler.ts';
 
 const MIB = 1024 * 1024;
 
@@ -18,46 +20,44 @@ const UNREAD_LIMITS: UnreadLimits = { bytesPerCaller: 64 * MIB, bytesInTotal: 51
 /** The rows of a list that were read from the store and are not sent yet: about as large as one step can be. */
 const LIST_STEP_BYTES = 2 * MIB;
 
-interface Sending {
+interface Held {
+  readonly response: ServerResponse;
+  readonly startedAt: number;
+  readonly bytes: number;
   readonly caller: string;
-  readonly request: { readonly sendsList: boolean };
 }
 
 export class UnreadResponses {
-  readonly #limits: UnreadLimits;
+  readonly #answering: () => Iterable<Answering>;
   readonly #onClosed: (caller: string, connections: number) => void;
-  /** Oldest first. */
-  readonly #sending = new Map<ServerResponse, Sending>();
-  #timer: NodeJS.Timeout | null = null;
+  readonly #limits: UnreadLimits;
+  readonly #timer: NodeJS.Timeout;
 
-  constructor(onClosed: (caller: string, connections: number) => void, limits = UNREAD_LIMITS) {
+  /** WHY by connection, when they are checked: a record of each response would keep it for the garbage collector. */
+  constructor(
+    answering: () => Iterable<Answering>,
+    onClosed: (caller: string, connections: number) => void,
+    limits = UNREAD_LIMITS,
+  ) {
+    this.#answering = answering;
     this.#onClosed = onClosed;
     this.#limits = limits;
+    this.#timer = setInterval(() => this.#check(), limits.checkMs).unref();
   }
 
-  /** Counts the response until `delete`, which must follow when it is closed. */
-  add(response: ServerResponse, caller: string, request: Sending['request']): void {
-    if (response.closed) return;
-    this.#sending.set(response, { caller, request });
-    this.#timer ??= setInterval(() => this.#check(), this.#limits.checkMs).unref();
-  }
-
-  delete(response: ServerResponse): void {
-    this.#sending.delete(response);
+  stop(): void {
+    clearInterval(this.#timer);
   }
 
   #check(): void {
-    if (this.#sending.size === 0) {
-      if (this.#timer !== null) clearInterval(this.#timer);
-      this.#timer = null;
-      return;
-    }
-    const held = [...this.#sending].map(([response, { caller, request }]) => ({
-      response,
-      caller,
+    const held: Held[] = [];
+    for (const { response, startedAt, asked } of this.#answering()) {
       // WHY a list also counts while nothing waits to be sent: it waits for its turn, with rows in memory.
-      bytes: response.writableLength + (request.sendsList ? LIST_STEP_BYTES : 0),
-    }));
+      const bytes = response.writableLength + (asked.sendsList ? LIST_STEP_BYTES : 0);
+      if (bytes > 0 && asked.authentication !== null)
+        held.push({ response, startedAt, bytes, caller: callerKey(asked) });
+    }
+    held.sort((a, b) => a.startedAt - b.startedAt);
     const byCaller = new Map<string, number>();
     let total = 0;
     for (const { caller, bytes } of held) {
@@ -66,15 +66,13 @@ export class UnreadResponses {
     }
     const { bytesPerCaller, bytesInTotal } = this.#limits;
     const closed = new Map<string, number>();
-    const close = ({ response, caller, bytes }: (typeof held)[number]): void => {
+    const close = ({ response, caller, bytes }: Held): void => {
       byCaller.set(caller, (byCaller.get(caller) ?? 0) - bytes);
       total -= bytes;
       closed.set(caller, (closed.get(caller) ?? 0) + 1);
-      this.#sending.delete(response);
       response.destroy();
     };
-    const waiting = held.filter(({ bytes }) => bytes > 0);
-    const kept = waiting.filter((each) => {
+    const kept = held.filter((each) => {
       const isOver = (byCaller.get(each.caller) ?? 0) > bytesPerCaller;
       if (isOver) close(each);
       return !isOver;

@@ -5,6 +5,8 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
+import type { FastifyRequest } from 'fastify';
+import type { Answering } from '../../src/http/request-order.ts';
 import { UnreadResponses } from '../../src/http/unread-responses.ts';
 
 const MIB = 1024 * 1024;
@@ -13,8 +15,9 @@ const MIB = 1024 * 1024;
 function waiting(bytes: number) {
   const state = { isDestroyed: false };
   const response = {
-    get writableLength() {
-      return state.isDestroyed ? 0 : bytes;
+    writableLength: bytes,
+    get destroyed() {
+      return state.isDestroyed;
     },
     destroy: () => {
       state.isDestroyed = true;
@@ -26,13 +29,22 @@ function waiting(bytes: number) {
 function openScene(t: TestContext, limits: { bytesPerCaller: number; bytesInTotal: number }) {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const closed: [string, number][] = [];
-  const unread = new UnreadResponses((caller, count) => closed.push([caller, count]), { ...limits, checkMs: 100 });
-  const add = (caller: string, bytes: number, sendsList = false) => {
+  const answering: Answering[] = [];
+  const unread = new UnreadResponses(
+    () => answering.filter(({ response }) => !response.destroyed),
+    (caller, count) => closed.push([caller.replace('agent ', ''), count]),
+    { ...limits, checkMs: 100 },
+  );
+  t.after(() => unread.stop());
+  const add = (caller: string | null, bytes: number, sendsList = false) => {
     const { state, response } = waiting(bytes);
-    unread.add(response, caller, { sendsList });
-    return { ...state, response, isDestroyed: () => state.isDestroyed };
+    const authentication = caller === null ? null : { kind: 'session', agentName: caller };
+    const asked = { authentication, sendsList, ip: '192.0.2.1' } as unknown as FastifyRequest;
+    // Later ones come first: the time decides.
+    answering.unshift({ response, startedAt: answering.length, asked });
+    return { isDestroyed: () => state.isDestroyed };
   };
-  return { unread, closed, add, check: () => t.mock.timers.tick(100) };
+  return { closed, add, check: () => t.mock.timers.tick(100) };
 }
 
 test('a caller over its share loses the oldest of its connections, and others lose none', (t) => {
@@ -69,24 +81,30 @@ test('all callers together hold no more than the total, and what has waited long
   assert.deepEqual(closed, [['caller 1', 1]]);
 });
 
-test('a response that has ended, or had ended before it was added, counts no more', (t) => {
-  const { unread, closed, add, check } = openScene(t, { bytesPerCaller: MIB, bytesInTotal: MIB });
-  unread.delete(add('a', 9 * MIB).response);
-  const { response } = waiting(9 * MIB);
-  unread.add(Object.assign(response, { closed: true }), 'a', { sendsList: false });
+test('clients without a token are not counted: what they get is small, or the same for all', (t) => {
+  const { closed, add, check } = openScene(t, { bytesPerCaller: MIB, bytesInTotal: MIB });
+  add(null, 9 * MIB);
   check();
   assert.deepEqual(closed, []);
 });
 
 test('a client that does not read is cut, and one that reads beside it is served', async (t) => {
   const closed = Promise.withResolvers<[string, number]>();
+  const answering = new Set<Answering>();
   const limits = { bytesPerCaller: MIB, bytesInTotal: 100 * MIB, checkMs: 10 };
-  const unread = new UnreadResponses((caller, count) => closed.resolve([caller, count]), limits);
+  const unread = new UnreadResponses(
+    () => answering,
+    (caller, count) => closed.resolve([caller, count]),
+    limits,
+  );
+  t.after(() => unread.stop());
   // More than the buffers of two sockets hold.
   const body = Buffer.alloc(64 * MIB);
   const server = createServer((request, response) => {
-    unread.add(response, request.url ?? '', { sendsList: false });
-    response.on('close', () => unread.delete(response));
+    const asked = { authentication: { kind: 'session', agentName: request.url }, sendsList: false };
+    const entry = { response, startedAt: 0, asked: asked as unknown as FastifyRequest };
+    answering.add(entry);
+    response.on('close', () => answering.delete(entry));
     response.end(request.url === '/silent' ? body : 'read');
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -98,7 +116,7 @@ test('a client that does not read is cut, and one that reads beside it is served
   };
   const silent = await ask('/silent');
   silent.pause();
-  assert.deepEqual(await closed.promise, ['/silent', 1]);
+  assert.deepEqual(await closed.promise, ['agent /silent', 1]);
   const reading = await ask('/reading');
   assert.deepEqual(await reading.toArray(), [Buffer.from('read')]);
   await assert.rejects(silent.toArray(), { code: 'ECONNRESET' });
