@@ -42,7 +42,7 @@ function once(of: Declared, side: Side, name: string, make: () => TObject): TObj
   return schema;
 }
 
-/** The request that makes a row; of a declaration that is only a request, the request itself. */
+/** The schema of the request that creates a row. A declaration without a key is itself a request. */
 export function draftSchema(of: Declared): TObject {
   const name = 'key' in of ? `${capitalised(of.name)}Request` : of.name;
   return once(of, 'request', name, () => StrictObject(requestProperties(of.fields)));

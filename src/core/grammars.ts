@@ -108,7 +108,7 @@ export const publicKey: Grammar<PublicKey> = {
   parse: parsePublicKeyText,
 };
 
-/** Texts with one rule. */
+/** The grammar of a text that one rule describes. */
 export function matching<T extends string>(
   pattern: RegExp,
   [minLength, maxLength]: readonly [number, number],

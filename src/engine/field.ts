@@ -40,7 +40,7 @@ export type Form =
       readonly kind: 'record';
       readonly fields: Fields;
       readonly title: string;
-      /** Its names in the OpenAPI document. */
+      /** The names of its schemas in the OpenAPI document. */
       readonly names: { readonly request: string; readonly reply: string };
       readonly needsOne: boolean;
       /** The rule across fields that a value in memory breaks, without the name of the record. */
@@ -243,7 +243,7 @@ export function readFields<F extends Fields>(
   return values as ValueOf<F>;
 }
 
-/** Skips internal fields, and optional ones that are null. */
+/** Writes the fields, except internal ones and optional ones that are null. */
 export function writeFields<F extends Fields>(fields: F, values: ValueOf<F>): ReplyOf<F> {
   const written: Record<string, unknown> = {};
   for (const { property, wire, field: each } of entriesOf(fields)) {
@@ -254,7 +254,7 @@ export function writeFields<F extends Fields>(fields: F, values: ValueOf<F>): Re
   return written as ReplyOf<F>;
 }
 
-/** The shown fields of a reply in memory; what it lacks is null. */
+/** Restores the shown fields of a reply. A field that the reply lacks is null. */
 export function restoreFields(fields: Fields, reply: Readonly<Record<string, unknown>>): object {
   const shown = entriesOf(fields).filter(({ field: each }) => each.presence !== 'internal');
   return Object.fromEntries(

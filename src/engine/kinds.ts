@@ -62,7 +62,7 @@ export function text<T extends string, const W extends string | undefined = unde
   });
 }
 
-/** Any text, which only the server writes. */
+/** A text without a grammar, for fields that only the server writes. */
 export function anyText<const W extends string | undefined = undefined>(
   options: Options<string, W> = {},
 ): Field<string, string, string, 'required', W> {
@@ -158,14 +158,14 @@ export function time<const W extends string | undefined = undefined>(
   });
 }
 
-/** 0 or more. */
+/** A whole number, 0 or more. */
 export function count<const W extends string | undefined = undefined>(
   options: Options<number, W> = {},
 ): Field<number, number, number, 'required', W> {
   return integer<number, W>({ min: 0, max: Number.MAX_SAFE_INTEGER }, options);
 }
 
-/** 1 or more. */
+/** A whole number, 1 or more. */
 export function positive<const W extends string | undefined = undefined>(
   options: Options<number, W> = {},
 ): Field<number, number, number, 'required', W> {
@@ -179,7 +179,7 @@ interface ListLimits {
   readonly isSorted?: boolean;
 }
 
-/** Several equal texts are one item in memory. */
+/** A list. Equal texts of a request become one item. */
 export function list<T extends FieldMark, const W extends string | undefined = undefined>(
   of: T,
   limits: ListLimits,
@@ -213,7 +213,7 @@ export function nounOf(form: Form): string {
 
 interface RecordRules<V> {
   readonly title: string;
-  /** Its names in the OpenAPI document, if they are not the title. */
+  /** The names of its schemas in the OpenAPI document, if they differ from the title. */
   readonly names?: { readonly request: string; readonly reply: string };
   /** Whether one or more of the fields must be given. */
   readonly needsOne?: boolean;

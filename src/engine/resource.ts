@@ -89,7 +89,7 @@ export interface ResourceType<F extends Fields, K extends keyof F & string = key
   formatKey(key: ValueOf<F>[K]): string;
   /** The request that makes the draft, or a row like this one. */
   toInput(draft: DraftOf<F>): InputOf<F>;
-  /** What a reply shows of a row. */
+  /** Restores the fields of a row that the reply shows. */
   fromReply(reply: ReplyOf<F>): ShownOf<F>;
 }
 

@@ -43,7 +43,7 @@ export function toOptionalPage(fields: PageFields): PageRequest | null {
  */
 export async function streamList<T>(listing: Listing<T>, toResponse: (row: T) => unknown): Promise<Reply> {
   const batches = listing.rows[Symbol.asyncIterator]();
-  // WHY in an array: nothing else may keep the rows of a list that its client does not read.
+  // WHY an array: `shift` releases the rows, which a variable would keep while the client does not read.
   const ahead = [await batches.next()];
   async function* text(): AsyncGenerator<string> {
     yield '{"data":[';
@@ -61,7 +61,7 @@ export async function streamList<T>(listing: Listing<T>, toResponse: (row: T) =>
   return { stream: Readable.from(text()), type: 'application/json; charset=utf-8' };
 }
 
-/** Null at the end of the list. */
+/** Returns the rows as JSON, or null at the end of the list. */
 function toTexts<T>(batch: IteratorResult<readonly T[]>, toResponse: (row: T) => unknown): string | null {
   return batch.done === true ? null : batch.value.map((row) => JSON.stringify(toResponse(row))).join(',');
 }

@@ -33,8 +33,8 @@ function tagsIn(header: string): { readonly tag: string; readonly isWeak: boolea
 const ENTITY_TAGS = /^(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*$/;
 
 /**
- * Null if the request has none that the decision checks. WHY a malformed If-None-Match is an error: the client wants
- * to replace nothing, and ignoring what it means would. @throws INVALID_REQUEST
+ * Returns null if the request has no precondition that the decision checks. WHY a malformed If-None-Match is an error:
+ * the client wants to replace nothing, and ignoring what it means would. @throws INVALID_REQUEST
  */
 export function preconditionOf(
   { method, headers }: IncomingMessage,

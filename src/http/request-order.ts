@@ -92,7 +92,7 @@ export class RequestOrder {
     const known = this.#unanswered.get(socket);
     if (known !== undefined) return known;
     const entries: Entry[] = [];
-    // WHY not once closed: nothing would remove it.
+    // WHY not for a closed connection: its event has passed, so nothing would remove the entry.
     if (!socket.destroyed) {
       this.#unanswered.set(socket, entries);
       socket.once('close', () => this.#unanswered.delete(socket));

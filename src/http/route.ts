@@ -17,7 +17,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 export type Reply =
   | {
       readonly data: unknown;
-      /** What the entity tag of a GET is about, if it is not `data`. */
+      /** The object that the entity tag of a GET covers, if it is not `data`. */
       readonly tagged?: object;
       readonly meta?: unknown;
       readonly hasFailed?: boolean;

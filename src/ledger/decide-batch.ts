@@ -46,7 +46,7 @@ export interface DecidedBatch {
   readonly keys: VaultKeys;
 }
 
-/** `due`: what the time demands. It is decided before the operations, and has no result. */
+/** `due`: operations that are due by the clock. They are decided first, and their results are discarded. */
 export function decideBatch(
   operations: readonly Operation<unknown>[],
   state: BatchState,
@@ -154,7 +154,7 @@ function decryptOutcome(outcome: Outcome<unknown>, keys: VaultKeys): DecryptedOu
   return rejection === null ? { response: { reply: reply(value) }, entry, changes } : decryptOutcome(rejection, keys);
 }
 
-/** Also makes the text of a denial. */
+/** Makes the entry, including the text of a denial, without its MAC. */
 function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: EntryId): EntryWithoutMac {
   return {
     seq,

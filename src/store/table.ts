@@ -211,7 +211,7 @@ function ruleOf(field: AnyField): ValueRule {
       return time;
     case 'list': {
       const most = form.item.kind === 'choice' ? form.item.words.length : Number.MAX_SAFE_INTEGER;
-      // An empty list of this kind is null.
+      // The store has null in place of an empty list of this kind.
       const least = field.nulls === 'in memory' ? 1 : form.min;
       return rules.listOf(ruleOf({ ...field, form: form.item }), least, form.max ?? most);
     }

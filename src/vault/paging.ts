@@ -112,7 +112,7 @@ export async function countFrom<Place>(
   return { count, next };
 }
 
-/** A client that reads a list slowly keeps it open for long; as long as this a decision counts. */
+/** The time after which the decision about a list that is still being read is made again. */
 const DECIDED_FOR_MS = 1000;
 
 /** Reads a list in steps, the first of which follows a decision. */

@@ -1,4 +1,4 @@
-// What responses that are not read hold in memory is bounded: by caller, and in total.
+// The memory of responses that clients do not read is bounded for each caller and in total.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

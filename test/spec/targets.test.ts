@@ -136,7 +136,7 @@ test('a simulation of a use with a request decides by the targets too', async ()
   assert.match(none.reason, / But the credential has no targets, or does not exist\.$/);
   const absent = await simulate('GET', `${origin}/v1/a`, admin, 'targets/absent');
   assert.match(absent.reason, / But the credential does not exist\.$/);
-  // One that may not list does not learn that.
+  // An agent that may not list does not learn that.
   const blind = await simulate('GET', `${origin}/v1/a`, agent, 'targets/absent');
   assert.match(blind.reason, / But the credential has no targets, or does not exist\.$/);
   await put(path, { service: 'github', targets: [{ ...LOCAL, paths: ['/v1/*', '/user/*'] }] });

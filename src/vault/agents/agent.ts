@@ -25,7 +25,7 @@ export const Agent = resource('agent', {
     /** The key before the last rotation, with which logins succeed until `formerKeyUntil`. */
     formerPublicKey: internal(nullable(text(grammar.publicKey))),
     formerKeyUntil: internal(formerKeyUntil),
-    /** Who registered it or gave it a key. */
+    /** The callers that registered it or gave it a key. */
     registeredBy: internal(list(text(grammar.actorName), { min: 0 })),
   },
 });
@@ -33,7 +33,7 @@ export type Agent = ValueOf<typeof Agent.fields>;
 
 const { name, description, publicKey, registeredAt } = Agent.fields;
 
-/** Null for a key pair that the server generates. It checks a key that it gets. */
+/** The public key in a request; null if the server generates a key pair. The vault checks whether the key is usable. */
 const givenKey = optional(
   text<string, 'public_key'>(grammar.publicKey, {
     wire: 'public_key',

@@ -3,7 +3,7 @@ import { adminEndpoint, keyOf, nothing } from '../../core/endpoint.ts';
 import { rejected, succeeded } from '../../core/operation.ts';
 import { Agent } from './agent.ts';
 
-/** Sorted by name. */
+/** Replies with the agents, sorted by name. */
 export const listAgents = adminEndpoint({
   id: 'listAgents',
   method: 'GET',

@@ -94,7 +94,7 @@ export const ListedApproval = shape('ListedApproval', {
   ...{ requestedAt, answerBy, endedAt, endedBy, reason, usesLeft, grantEndsAt },
 });
 
-/** Its reply, with the status at the time `now`. */
+/** Makes the reply about an approval, with its status at the time `now`. */
 export const toApprovalReply =
   (now: number) =>
   (approval: Approval): ReplyOf<typeof ListedApproval.fields> =>

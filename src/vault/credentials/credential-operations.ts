@@ -106,7 +106,7 @@ export function list(context: Context): Operation<readonly PathRange[]> {
   );
 }
 
-/** What the caller may list now. Not recorded, as the rest of a list that `list` has recorded. */
+/** Decides which paths the caller may still list. The entry of `list` already records the whole list. */
 export function listedRanges(context: Context): Operation<readonly PathRange[]> {
   return operation({ context, permission: 'credential.list', resource: '*' }, (input) =>
     succeeded(rangesOf(input), null),

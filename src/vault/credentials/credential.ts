@@ -11,7 +11,7 @@ import { internal, type ValueOf } from '../../engine/field.ts';
 import { count, list, positive, record, text, time } from '../../engine/kinds.ts';
 import { shape } from '../../engine/resource.ts';
 
-/** 1, 2, 3 … */
+/** The number of a version. The first one is 1. */
 const version = positive();
 
 /** The only list of the columns of a credential. */
@@ -39,7 +39,7 @@ export const ListedCredential = shape('ListedCredential', listed);
 export interface CountedCredential extends Credential {
   readonly accessCount: number;
 }
-/** What its entity tag is about: what a new version or a deletion changes, and no retrieval. */
+/** The fields that the entity tag covers. A new version or a deletion changes them, and a retrieval does not. */
 export const CredentialState = shape('CredentialState', { ...FIELDS, version });
 export const CredentialMetadata = shape('CredentialMetadata', {
   ...listed,

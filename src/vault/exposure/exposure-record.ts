@@ -1,5 +1,6 @@
 /**
- * Who has seen a version of a credential, and who has used it without seeing it. SOURCE: docs/decisions.md, "Exposure".
+ * The agents that have seen a version of a credential, and those that have only used it. SOURCE: docs/decisions.md,
+ * "Exposure".
  */
 import * as grammar from '../../core/grammars.ts';
 import type { CredentialId } from '../../core/names.ts';
@@ -8,7 +9,7 @@ import type { ReplyOf, ValueOf } from '../../engine/field.ts';
 import { boolean, count, integer, list, oneOf, positive, record, text, time } from '../../engine/kinds.ts';
 import { shape } from '../../engine/resource.ts';
 
-/** More are added to a number of exposures, which must stay a safe integer. */
+/** The limit leaves room for additions, so that the sum stays a safe integer. */
 const MAX_TIMES = 2 ** 50;
 
 const path = text(grammar.path);
@@ -102,11 +103,11 @@ export const Held = shape('Held', HELD);
 /** `streams`: running uses on this node; other nodes cut theirs within a second. */
 export type HeldCounts = ValueOf<typeof HELD>;
 
-/** The counts are of what was active. */
+/** The counts include only active leases, sessions and uses. */
 export interface PanicResult extends HeldCounts {
   /** The versions that the agent, or any caller, has seen. */
   readonly rotate: readonly VersionExposure[];
-  /** Those that were used and never seen. */
+  /** The versions that were used and never seen. */
   readonly usedOnly: readonly VersionExposure[];
 }
 

@@ -50,7 +50,7 @@ export type Lease = ValueOf<typeof FIELDS>;
 
 export const ListedLease = shape('Lease', { ...FIELDS, status: oneOf(LEASE_STATUSES) });
 
-/** Its reply, with the status at the time `now`. */
+/** Makes the reply about a lease, with its status at the time `now`. */
 export const toLeaseReply =
   (now: number) =>
   (lease: Lease): ReplyOf<typeof ListedLease.fields> =>

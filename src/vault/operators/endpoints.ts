@@ -9,7 +9,7 @@ import { endOfLeases, isLastAdmin, keptAdmin } from './operator-operations.ts';
 
 const find = ({ control }: BatchState, name: OperatorName): Operator | null => control.operatorByName(name);
 
-/** Sorted by name. */
+/** Replies with the operators, sorted by name. */
 export const listOperators = adminEndpoint({
   id: 'listOperators',
   method: 'GET',

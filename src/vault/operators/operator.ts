@@ -52,7 +52,7 @@ const TRANSPORT = grammar.matching(/^[a-z0-9-]{1,64}$/, [1, 64], 'must be the na
 
 export const Passkey = shape('Passkey', {
   id: text(PASSKEY_ID),
-  /** COSE, in base64url. */
+  /** The COSE key, in base64url. */
   publicKey: internal(text(COSE_KEY)),
   /** The authenticator's count of signatures; 0 from one that does not count. */
   counter: internal(count()),
@@ -96,7 +96,7 @@ export type Operator = ValueOf<typeof Operator.fields>;
 
 const { name, description, roles } = Operator.fields;
 
-/** The identity as a request names it: one of the two. */
+/** The identity in a request, which has exactly one of the two fields. */
 const GIVEN_IDENTITY = {
   subject: optional(text(SUBJECT, { description: 'The subject at the provider.' })),
   email: optional(

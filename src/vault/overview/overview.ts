@@ -1,11 +1,11 @@
-/** What the overview shows of a node. SOURCE: docs/api.md, "Overview". */
+/** The advisories, activity and nodes of the overview. SOURCE: docs/api.md, "Overview". */
 import { nullable, type ValueOf } from '../../engine/field.ts';
 import { anyText, boolean, count, oneOf, time } from '../../engine/kinds.ts';
 import { shape } from '../../engine/resource.ts';
 
 const ADVISORY = {
   kind: oneOf(['denied_repeatedly', 'lease_expiring', 'credential_unused']),
-  /** The resource as entries name it. */
+  /** The resource, in the form of audit entries. */
   subject: anyText({ description: 'A path, `agent:<name>` or `operator:<name>`.' }),
   text: anyText({ description: 'What is the case, and what to do.' }),
   count: nullable(count()),
@@ -26,7 +26,7 @@ const NODE = {
   name: anyText({ description: 'Host name and process id.' }),
   version: anyText(),
   startedAt: time({ wire: 'started_at' }),
-  /** Null for another node, as `newestSeq`: only the node itself knows it. */
+  /** Null for another node, because only the node itself knows its status. `newestSeq` is null for the same reason. */
   status: nullable(anyText()),
   isSelf: boolean({ wire: 'is_self' }),
   seenAt: time({ wire: 'seen_at' }),

@@ -12,7 +12,7 @@ const find = ({ control }: BatchState, name: PolicyName): Policy | null => contr
 
 const IN_PAST = rejected({ code: 'time_in_past', field: 'expires_at' }, null);
 
-/** Sorted by name. */
+/** Replies with the policies, sorted by name. */
 export const listPolicies = adminEndpoint({
   id: 'listPolicies',
   method: 'GET',
@@ -101,7 +101,7 @@ export const deletePolicy = adminEndpoint({
   },
 });
 
-/** ORDER: before any other decision of a batch, so that an expired policy grants nothing. */
+/** ORDER: a batch decides these operations first, so that an expired policy grants nothing. */
 export function deleteExpired({ name }: Policy): Operation<null> {
   const eventType = 'policy.delete';
   const resource = `policy:${name}`;

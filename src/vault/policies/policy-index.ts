@@ -211,7 +211,7 @@ export class PolicyIndex {
     return this.#byName.get(name) ?? null;
   }
 
-  /** By name. */
+  /** The policies, sorted by name. */
   all(): readonly Policy[] {
     this.#sorted ??= [...this.#byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
     return this.#sorted;

@@ -29,7 +29,7 @@ const CURRENT = {
     time({ wire: 'ends_at', description: 'Of an operator: renewals extend the session up to this time.' }),
   ),
 };
-/** The session of a caller. `expiresInSeconds` is for clients whose clock is wrong. */
+/** The session of a caller. Clients with a wrong clock need `expiresInSeconds`. */
 export type CurrentSession = ValueOf<typeof CURRENT>;
 
 export const OpenedSession = shape('Session', {

@@ -70,7 +70,7 @@ export class UseLimits {
     if (authentication.kind === 'admin' || authentication.kind === 'operator') return UNLIMITED;
     const { agentName } = authentication;
     const { memory } = this.#ledger;
-    // WHY: the next batch deletes the policies that have expired, and then another one may decide.
+    // WHY first: the next batch deletes the policies that have expired, after which another policy may decide.
     if (memory.control.policies.expired(this.#now()).length > 0) await this.#ledger.submit(NOOP);
     const policy = memory.control.policies.findDecidingPolicy(agentName, 'use', path);
     if (policy === null || policy.limits === null) return UNLIMITED;

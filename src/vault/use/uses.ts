@@ -24,7 +24,10 @@ import type { Admission, UseLimits } from './use-limits.ts';
 export interface UseCall {
   readonly order: UseOrder;
   readonly headers: HeaderPairs;
-  /** Called when the use is allowed and recorded; before that, nothing of the body is read. Null without one. */
+  /**
+   * Called when the use is allowed and recorded; before that, nothing of the body is read. Returns null for a request
+   * without a body.
+   */
   openBody(): Readable | null;
   /** The length in bytes; null if it is not known. */
   readonly bodyLength: number | null;
