@@ -67,11 +67,7 @@ export function anyText<const W extends string | undefined = undefined>(
   options: Options<string, W> = {},
 ): Field<string, string, string, 'required', W> {
   return field<string, string, string, W>({ kind: 'text', grammar: null }, options, {
-    read(given, where, problems) {
-      if (typeof given === 'string') return given;
-      problems.push(`${where}: must be a string`);
-      return undefined;
-    },
+    read: readString,
     write: (value) => value,
     restore: (reply) => reply,
     covers: Object.is,
@@ -83,9 +79,8 @@ export function boolean<const W extends string | undefined = undefined>(
 ): Field<boolean, boolean, boolean, 'required', W> {
   return field<boolean, boolean, boolean, W>({ kind: 'boolean' }, options, {
     read(given, where, problems) {
-      if (typeof given === 'boolean') return given;
-      problems.push(`${where}: must be a boolean`);
-      return undefined;
+      if (typeof given !== 'boolean') problems.push(`${where}: must be a boolean`);
+      return typeof given === 'boolean' ? given : undefined;
     },
     write: (value) => value,
     restore: (reply) => reply,
@@ -93,14 +88,18 @@ export function boolean<const W extends string | undefined = undefined>(
   });
 }
 
+function readString(given: unknown, where: string, problems: Problems): string | undefined {
+  if (typeof given === 'string') return given;
+  problems.push(`${where}: must be a string`);
+  return undefined;
+}
+
 function readText<T extends string>(grammar: Grammar<T>, given: unknown, where: string, problems: Problems) {
-  if (typeof given !== 'string') {
-    problems.push(`${where}: must be a string`);
-    return undefined;
-  }
+  const text = readString(given, where, problems);
+  if (text === undefined) return undefined;
   let parsed: T | undefined;
   const problem = ruleBroken(() => {
-    parsed = grammar.parse(given, where);
+    parsed = grammar.parse(text, where);
   });
   if (problem !== null) problems.push(problem);
   return parsed;
