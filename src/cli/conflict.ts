@@ -20,7 +20,7 @@ export const policySubject = (name: string): Subject => ({
 });
 
 export const credentialSubject = (path: string): Subject => ({
-  what: path,
+  what: `credential ${path}`,
   resource: path,
   events: CHANGE_EVENTS.credential,
 });

@@ -51,7 +51,10 @@ export function hasColours({ environment }: Terminal, stream: { readonly isTTY?:
   return stream.isTTY === true && (environment['NO_COLOR'] ?? '') === '' && environment['TERM'] !== 'dumb';
 }
 
-/** Call it where `hasColours` is true. Without `validateStream: false`, Node would ask standard output instead. */
+/**
+ * Colours text for a stream on which `hasColours` is true. Without `validateStream: false`, Node would check standard
+ * output instead.
+ */
 export function coloured(format: Parameters<typeof styleText>[0], text: string): string {
   return styleText(format, text, { validateStream: false });
 }

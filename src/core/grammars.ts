@@ -119,7 +119,7 @@ export function matching<T extends string>(
     minLength,
     maxLength,
     parse(text, field) {
-      if (text.length <= maxLength && pattern.test(text)) return text as T;
+      if (text.length >= minLength && text.length <= maxLength && pattern.test(text)) return text as T;
       throw invalidRequest(field, rule);
     },
   };

@@ -131,7 +131,10 @@ export type ReplyOf<F extends Fields> = Flat<
 type With<T, P extends Presence> =
   T extends Field<infer V, infer I, infer R, Presence, infer W> ? Field<V, I, R, P, W> : never;
 
-/** The value is null in memory where the field is not given. `since`: the migration that adds its column. */
+/**
+ * Makes the field optional. Its value in memory is null if it is not given. `since` is the number of the migration that
+ * adds its column.
+ */
 export function optional<T extends FieldMark>(of: T, { since = 1 } = {}): With<T, 'optional'> {
   return { ...of, presence: 'optional', since } as unknown as With<T, 'optional'>;
 }
@@ -144,7 +147,7 @@ export function setByServer<T extends FieldMark>(of: T): With<T, 'set by the ser
   return { ...of, presence: 'set by the server' } as unknown as With<T, 'set by the server'>;
 }
 
-/** The server stores it, and shows it to nobody. */
+/** Marks a field that the server stores and never shows. */
 export function internal<T extends FieldMark>(of: T): With<T, 'internal'> {
   return { ...of, presence: 'internal' } as unknown as With<T, 'internal'>;
 }
@@ -152,7 +155,7 @@ export function internal<T extends FieldMark>(of: T): With<T, 'internal'> {
 type Nullable<T> =
   T extends Field<infer V, infer I, infer R, infer P, infer W> ? Field<V | null, I, R | null, P, W> : never;
 
-/** The value may be null in memory and in replies. */
+/** Allows null in memory and in replies. */
 export function nullable<T extends FieldMark>(of: T): Nullable<T> {
   const inner = of as unknown as AnyField;
   const write = (value: unknown): unknown => (value === null ? null : inner.write(value));
@@ -160,7 +163,7 @@ export function nullable<T extends FieldMark>(of: T): Nullable<T> {
   return { ...inner, nulls: 'in memory and replies', write, restore } as unknown as Nullable<T>;
 }
 
-/** An empty list is null in memory, so that the MAC of a row without items covers nothing more. */
+/** Stores an empty list as null, so that the MAC of a row without items covers nothing more. */
 export function nullIfEmpty<T extends FieldMark>(of: T): NullInMemory<T> {
   const inner = of as unknown as AnyField;
   const write = (value: unknown): unknown => inner.write(value ?? []);

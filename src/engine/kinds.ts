@@ -174,7 +174,7 @@ export function positive<const W extends string | undefined = undefined>(
 interface ListLimits {
   readonly min: number;
   readonly max?: number;
-  /** Whether words are in the order of their declaration in memory; in that of the request by default. */
+  /** Whether the words are sorted in memory by their declaration. By default they keep the order of the request. */
   readonly isSorted?: boolean;
 }
 
@@ -216,7 +216,7 @@ interface RecordRules<V> {
   readonly names?: { readonly request: string; readonly reply: string };
   /** Whether one or more of the fields must be given. */
   readonly needsOne?: boolean;
-  /** The rule across fields that the record breaks, as `field: rule` or `rule`; null if it breaks none. */
+  /** The rule across fields that the record breaks, as `field: rule`; null if it breaks none. */
   check?(record: V): string | null;
   /** Whether `outer` allows all that `inner` allows; without it, whether each of its fields does. */
   covers?(outer: V, inner: V): boolean;
@@ -228,7 +228,8 @@ export function record<F extends Fields, const W extends string | undefined = un
   options: Options<InputOf<F>, W> = {},
 ): Field<ValueOf<F>, InputOf<F>, ReplyOf<F>, 'required', W> {
   const { title, names = { request: title, reply: title }, needsOne = false, check = () => null } = rules;
-  const known = wireNames(fields).join(', ');
+  const inputs = wireNames(fields);
+  const known = inputs.join(', ');
   const needed = `must have one or more of ${known}`;
   const broken = (value: unknown): string | null => {
     if (needsOne && Object.values(value as object).every((each) => each === null)) return needed;
@@ -241,7 +242,7 @@ export function record<F extends Fields, const W extends string | undefined = un
         problems.push(`${where}: must be an object with ${needsOne ? `one or more of ${known}` : membersOf(fields)}`);
         return undefined;
       }
-      if (needsOne && !wireNames(fields).some((name) => given[name] !== undefined)) {
+      if (needsOne && !inputs.some((name) => given[name] !== undefined)) {
         problems.push(`${where}: ${needed}`);
         return undefined;
       }

@@ -14,8 +14,7 @@ import { BASE_URL_PREFIX, baseUrlOf, parseBaseUrl } from '../vault/use/base-url.
 import { checkForwarded } from '../vault/use/misuse.ts';
 import { parseMethod } from '../vault/use/target.ts';
 import { type BaseUrlCall, findPlacement } from '../vault/use/use-leases.ts';
-import type { OngoingUse, UseCall } from '../vault/use/uses.ts';
-import { useCredential } from '../vault/use/uses.ts';
+import { type OngoingUse, type UseCall, useCredential } from '../vault/use/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { BASE_URL_HEADERS, withoutAddressHeaders } from './base-url-headers.ts';
 import { serviceUrlOf } from './browser-session.ts';

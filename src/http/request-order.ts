@@ -15,7 +15,7 @@ const MAX_UNANSWERED = 9;
 export interface Answering {
   readonly response: ServerResponse;
   readonly startedAt: number;
-  readonly asked: FastifyRequest;
+  readonly fastifyRequest: FastifyRequest;
 }
 
 interface Entry {
@@ -23,7 +23,7 @@ interface Entry {
   readonly response: ServerResponse;
   readonly startedAt: number;
   /** Null before `enter`. */
-  asked: FastifyRequest | null;
+  fastifyRequest: FastifyRequest | null;
   /** Null before `enter`. */
   measures: RouteMeasures | null;
   /** Null before `enter`, and after it was called. */
@@ -49,11 +49,11 @@ export class RequestOrder {
    * Calls `start` when the earlier requests of the connection are answered. The end of the response is counted in
    * `measures`.
    */
-  enter(asked: FastifyRequest, measures: RouteMeasures, start: () => void): void {
-    const entries = this.#unanswered.get(asked.raw.socket) ?? [];
-    const entry = entries.find(({ request }) => request === asked.raw);
+  enter(fastifyRequest: FastifyRequest, measures: RouteMeasures, start: () => void): void {
+    const entries = this.#unanswered.get(fastifyRequest.raw.socket) ?? [];
+    const entry = entries.find(({ request }) => request === fastifyRequest.raw);
     if (entry === undefined) throw new Error('the connection of the request is not tracked');
-    entry.asked = asked;
+    entry.fastifyRequest = fastifyRequest;
     entry.start = start;
     entry.measures = measures;
     startNext(entries);
@@ -62,8 +62,9 @@ export class RequestOrder {
   /** The request of each connection that is being answered. */
   *answering(): Generator<Answering> {
     for (const [entry] of this.#unanswered.values()) {
-      const asked = entry?.asked ?? null;
-      if (entry !== undefined && asked !== null) yield { response: entry.response, startedAt: entry.startedAt, asked };
+      const fastifyRequest = entry?.fastifyRequest ?? null;
+      if (entry !== undefined && fastifyRequest !== null)
+        yield { response: entry.response, startedAt: entry.startedAt, fastifyRequest };
     }
   }
 
@@ -73,7 +74,14 @@ export class RequestOrder {
   }
 
   #add(request: IncomingMessage, response: ServerResponse): void {
-    const entry: Entry = { request, response, startedAt: performance.now(), asked: null, measures: null, start: null };
+    const entry: Entry = {
+      request,
+      response,
+      startedAt: performance.now(),
+      fastifyRequest: null,
+      measures: null,
+      start: null,
+    };
     const { socket } = request;
     const entries = this.#entriesOf(socket);
     entries.push(entry);

@@ -54,11 +54,11 @@ export class UnreadResponses {
 
   #check(): void {
     const held: Held[] = [];
-    for (const { response, startedAt, asked } of this.#answering()) {
+    for (const { response, startedAt, fastifyRequest } of this.#answering()) {
       // WHY a list also counts while nothing waits to be sent: it waits for its turn, with rows in memory.
-      const bytes = response.writableLength + (asked.sendsList ? LIST_STEP_BYTES : 0);
-      if (bytes > 0 && asked.authentication !== null)
-        held.push({ response, startedAt, bytes, caller: callerKey(asked) });
+      const bytes = response.writableLength + (fastifyRequest.sendsList ? LIST_STEP_BYTES : 0);
+      if (bytes > 0 && fastifyRequest.authentication !== null)
+        held.push({ response, startedAt, bytes, caller: callerKey(fastifyRequest) });
     }
     held.sort((a, b) => a.startedAt - b.startedAt);
     const byCaller = new Map<string, number>();
@@ -75,14 +75,10 @@ export class UnreadResponses {
       closed.set(caller, (closed.get(caller) ?? 0) + 1);
       response.destroy();
     };
-    const kept = held.filter((each) => {
-      const isOver = (byCaller.get(each.caller) ?? 0) > bytesPerCaller;
-      if (isOver) close(each);
-      return !isOver;
-    });
-    for (const each of kept) {
+    for (const each of held) if ((byCaller.get(each.caller) ?? 0) > bytesPerCaller) close(each);
+    for (const each of held) {
       if (total <= bytesInTotal) break;
-      close(each);
+      if (!each.response.destroyed) close(each);
     }
     for (const [caller, connections] of closed) this.#onClosed(caller, connections);
   }

@@ -46,7 +46,7 @@ export interface DecidedBatch {
   readonly keys: VaultKeys;
 }
 
-/** `due`: operations that are due by the clock. They are decided first, and their results are discarded. */
+/** Decides the operations in `due` first, which the clock demands, and discards their results. */
 export function decideBatch(
   operations: readonly Operation<unknown>[],
   state: BatchState,

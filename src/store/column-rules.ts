@@ -7,6 +7,7 @@ import { parsePath } from '../core/path.ts';
 import { ruleBroken } from '../engine/errors.ts';
 import { type ENTRY_COLUMNS, RESULTS, USE_ENDS } from '../vault/audit/audit-entry.ts';
 import { parseSlotName, SLOT_KINDS } from '../vault/keys/keyset.ts';
+import { LEASE_KINDS } from '../vault/leases/lease.ts';
 import {
   originOf,
   type PlacementFields,
@@ -48,10 +49,10 @@ export const credentialType = parsed((text) => parseCredentialType(text));
  * A text of the log. WHY any character: it may be from a request's header, and whatever the server has recorded must
  * be restored. What prints it escapes it.
  */
-const logText = anyText(65_536);
+export const logText = anyText(65_536);
 const WORD = 'must be a word of a-z and _';
 const EVENT = /^[a-z_]+\.[a-z_]+$/;
-export const leaseKind = oneOf(['retrieve', 'use']);
+export const leaseKind = oneOf(LEASE_KINDS);
 export const empty = equalTo('');
 
 export const JSON_LENGTH = 4 * 1024 * 1024;
@@ -97,7 +98,7 @@ function withoutField(message: string | null): string | null {
   return message === null ? null : message.slice(message.indexOf(': ') + 2);
 }
 
-/** The rules of the columns, whose list is in `src/vault/audit/audit-entry.ts`. */
+/** The rules of the columns of audit entries. `src/vault/audit/audit-entry.ts` lists the columns. */
 export const ENTRY_RULES: Readonly<Record<keyof typeof ENTRY_COLUMNS, ValueRule>> = {
   seq: positive,
   id: uuid,

@@ -2,7 +2,7 @@
 import { invalidRequest } from '../engine/errors.ts';
 import { type AnyField, entriesOf, type Fields, type Grammar, type ValueOf } from '../engine/field.ts';
 import { toColumn } from '../engine/resource.ts';
-import { JSON_LENGTH, mac, time } from './column-rules.ts';
+import { JSON_LENGTH, logText, mac, time } from './column-rules.ts';
 import { type Row, raw, type Statement, sql, type Value } from './statement.ts';
 import type { Authenticated } from './store.ts';
 import type { ValueRule } from './value-rules.ts';
@@ -47,9 +47,6 @@ const isJson = (type: ColumnType): boolean => type === 'list' || type === 'json'
 
 /** Rows that the server holds in memory. */
 export const MAX_HELD_ROWS = 1_000_000;
-
-/** The length of a text without a grammar, such as one of a request's header. */
-const MAX_TEXT = 65_536;
 
 interface Limits {
   /** Far above any vault, or the number that is possible; any number by default. */
@@ -200,7 +197,7 @@ function ruleOf(field: AnyField): ValueRule {
   const { form } = field;
   switch (form.kind) {
     case 'text':
-      return form.grammar === null ? rules.anyText(MAX_TEXT) : rules.parsed(storedText(form.grammar));
+      return form.grammar === null ? logText : rules.parsed(storedText(form.grammar));
     case 'boolean':
       return rules.isBoolean;
     case 'integer':

@@ -66,7 +66,7 @@ export class ScanTurns {
 interface SteppedList<T, Place> {
   readonly start: Place;
   list(from: Place, limit: number): Promise<ListStep<T, Place>>;
-  /** Decides again whether the caller may read on, and what. @throws the decision's error */
+  /** Decides again which rows the caller may read. @throws the decision's error */
   decideAgain(): Promise<unknown>;
   count(from: Place, atMost: number): Promise<CountStep<Place>>;
 }
@@ -112,8 +112,8 @@ export async function countFrom<Place>(
   return { count, next };
 }
 
-/** The time after which the decision about a list that is still being read is made again. */
-const DECIDED_FOR_MS = 1000;
+/** A list that is still being read is decided again after this time. */
+const DECISION_LIFE_MS = 1000;
 
 /** Reads a list in steps, the first of which follows a decision. */
 export async function* inSteps<T, Place>(
@@ -129,7 +129,7 @@ export async function* inSteps<T, Place>(
     let found: readonly T[] = [];
     while (place !== null && found.length === 0) {
       await yieldToEventLoop(reader.signal);
-      if (performance.now() - decidedAt >= DECIDED_FOR_MS) {
+      if (performance.now() - decidedAt >= DECISION_LIFE_MS) {
         await source.decideAgain();
         decidedAt = performance.now();
       }

@@ -142,13 +142,16 @@ test('every connection proves itself: a listener that takes the port between two
   const health = () => fetchOwn(`${address}/api/v1/health`);
   assert.equal((await health()).status, 200);
   /** The first call may be the one that finds the connection to the killed server closed. */
-  const healthAnew = () => health().catch((error) => (isReset(error) ? health() : Promise.reject(error)));
+  const healthAfterReset = () => health().catch((error) => (isReset(error) ? health() : Promise.reject(error)));
   // The lock stays held, so that a challenge exists and only the connection differs from the first one.
   await kill(killed);
   const lock = lockDataDir(dataDir);
   t.after(() => lock.release());
   const taker = await listen(t, portOf(address));
-  await assert.rejects(healthAnew, (error) => error instanceof LeaseholdError && error.code === 'INVALID_RESPONSE');
+  await assert.rejects(
+    healthAfterReset,
+    (error) => error instanceof LeaseholdError && error.code === 'INVALID_RESPONSE',
+  );
   assert.equal(taker.received.length, 1);
   assert.match(taker.received.join(''), /^GET \/api\/v1\/health .*leasehold-proof-nonce/);
 });

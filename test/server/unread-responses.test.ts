@@ -39,9 +39,9 @@ function openScene(t: TestContext, limits: { bytesPerCaller: number; bytesInTota
   const add = (caller: string | null, bytes: number, sendsList = false) => {
     const { state, response } = waiting(bytes);
     const authentication = caller === null ? null : { kind: 'session', agentName: caller };
-    const asked = { authentication, sendsList, ip: '192.0.2.1' } as unknown as FastifyRequest;
+    const fastifyRequest = { authentication, sendsList, ip: '192.0.2.1' } as unknown as FastifyRequest;
     // Later ones come first: the time decides.
-    answering.unshift({ response, startedAt: answering.length, asked });
+    answering.unshift({ response, startedAt: answering.length, fastifyRequest });
     return { isDestroyed: () => state.isDestroyed };
   };
   return { closed, add, check: () => t.mock.timers.tick(100) };
@@ -101,8 +101,8 @@ test('a client that does not read is cut, and one that reads beside it is served
   // More than the buffers of two sockets hold.
   const body = Buffer.alloc(64 * MIB);
   const server = createServer((request, response) => {
-    const asked = { authentication: { kind: 'session', agentName: request.url }, sendsList: false };
-    const entry = { response, startedAt: 0, asked: asked as unknown as FastifyRequest };
+    const fastifyRequest = { authentication: { kind: 'session', agentName: request.url }, sendsList: false };
+    const entry = { response, startedAt: 0, fastifyRequest: fastifyRequest as unknown as FastifyRequest };
     answering.add(entry);
     response.on('close', () => answering.delete(entry));
     response.end(request.url === '/silent' ? body : 'read');

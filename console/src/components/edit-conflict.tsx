@@ -25,6 +25,16 @@ interface Subject {
 export const isConflict = (error: unknown): error is LeaseholdError =>
   error instanceof LeaseholdError && error.code === 'PRECONDITION_FAILED';
 
+/** Refreshes what is shown if the change fails because the resource has changed, and then throws the failure. */
+export async function refreshOnConflict<T>(change: Promise<T>, refresh: () => Promise<unknown>): Promise<T> {
+  try {
+    return await change;
+  } catch (failure) {
+    if (isConflict(failure)) await refresh();
+    throw failure;
+  }
+}
+
 /** The conflict; null for any other failure. */
 export async function findConflict<T>(failure: unknown, { resource, events }: Subject): Promise<Conflict<T> | null> {
   if (!isConflict(failure) || failure.current === undefined) return null;

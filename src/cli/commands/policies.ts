@@ -65,7 +65,7 @@ const apply = defineCommand({
   },
 });
 
-/** The fields of the policies, without the optional ones that no policy has, and the time of creation. */
+/** Returns the columns of the list: the fields that requests have, except optional ones that no policy has. */
 function columnsFor(policies: readonly object[]): string[] {
   const fields = entriesOf(Policy.fields).filter(({ field }) => isInRequests(field));
   const shown = fields.filter(

@@ -28,6 +28,7 @@ import {
 import { headWords } from '../../vault/audit/audit-entry.ts';
 import { Checkpoint, ConsistencyProof, EntryProof } from '../../vault/audit/proofs.ts';
 import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/audit/receipts.ts';
+import { shapedRoute } from '../declared-routes.ts';
 import { streamList, toNdjson, toPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
 import { toProgressResponse, toVerificationResponse } from '../serialize.ts';
@@ -89,28 +90,24 @@ export const auditRoutes: readonly Route[] = [
       return { data: toProgressResponse(await readProgress(vault, context), vault.verifier.state.checked) };
     },
   }),
-  route({
+  shapedRoute({
     id: 'readCheckpoint',
     method: 'GET',
     path: '/api/v1/audit/checkpoint',
     summary: 'Read the newest signed checkpoint of the log.',
     permission: 'audit.checkpoint',
-    data: replySchema(Checkpoint),
-    async handle({ vault, context }) {
-      return { data: Checkpoint.toReply(await readCheckpoint(vault, context)) };
-    },
+    reply: Checkpoint,
+    handle: ({ vault, context }) => readCheckpoint(vault, context),
   }),
-  route({
+  shapedRoute({
     id: 'proveAuditEntry',
     method: 'GET',
     path: '/api/v1/audit/entries/{seq}/proof',
     summary: 'Prove that an entry is in the log: a receipt that a third party verifies with the public key alone.',
     permission: 'audit.proof',
     params: { seq: PositiveInteger },
-    data: replySchema(EntryProof),
-    async handle({ vault, context, params }) {
-      return { data: EntryProof.toReply(await proveEntry(vault, context, parseSeq(params['seq']))) };
-    },
+    reply: EntryProof,
+    handle: ({ vault, context, params }) => proveEntry(vault, context, parseSeq(params['seq'])),
   }),
   route({
     id: 'proveConsistency',

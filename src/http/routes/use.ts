@@ -14,8 +14,7 @@ import { checkForwarded } from '../../vault/use/misuse.ts';
 import { parseMethod } from '../../vault/use/target.ts';
 import { findTokens } from '../../vault/use/token-form.ts';
 import { parseHeaders, parsePurpose } from '../../vault/use/upstream-url.ts';
-import type { UseCall } from '../../vault/use/uses.ts';
-import { useCredential } from '../../vault/use/uses.ts';
+import { type UseCall, useCredential } from '../../vault/use/uses.ts';
 import type { Vault } from '../../vault/vault.ts';
 import { type Route, route } from '../route.ts';
 

@@ -1,7 +1,7 @@
 /**
- * State that must match the audit log. A row with a MAC counts only if the newest entry with its subject records
- * exactly that MAC, so that a row that was replayed or rolled back outside Leasehold has no effect. SOURCE:
- * docs/formats.md, "State in the log".
+ * State that must match the audit log. A row with a MAC is used only if the newest entry with its subject
+ * records exactly that MAC. Replayed and rolled-back rows therefore have no effect. SOURCE: docs/formats.md, "State in
+ * the log".
  */
 
 import { HELD_RESOURCES } from '../../core/change.ts';

@@ -8,13 +8,14 @@ import type { CredentialPath } from '../../core/path.ts';
 import type { ReplyOf, ValueOf } from '../../engine/field.ts';
 import { boolean, count, integer, list, oneOf, positive, record, text, time } from '../../engine/kinds.ts';
 import { shape } from '../../engine/resource.ts';
+import { LEASE_KINDS } from '../leases/lease.ts';
 
 /** The limit leaves room for additions, so that the sum stays a safe integer. */
 const MAX_TIMES = 2 ** 50;
 
 const path = text(grammar.path);
 const version = positive();
-/** WHY the name and not the id: agents that had the same name are one to the log and to operators. */
+/** WHY the name and not the id: agents that had the same name are one to the audit log and to operators. */
 const agentName = text(grammar.actorName, { wire: 'agent_name' });
 const firstAt = time({ wire: 'first_at' });
 const lastAt = time({ wire: 'last_at' });
@@ -27,7 +28,7 @@ const FIELDS = {
   credentialId: text(grammar.id<CredentialId>()),
   version,
   /** `retrieve`: seen; `use` and `token`: used, with a lease for that use or with the token of a use lease. */
-  kind: oneOf(['retrieve', 'use', 'token']),
+  kind: oneOf([...LEASE_KINDS, 'token']),
   agentName,
   firstAt,
   lastAt,
@@ -47,7 +48,7 @@ const BY_AGENT = {
   times,
   isLive: boolean({ wire: 'live', description: 'Whether it still has an active lease for it.' }),
 };
-/** `isLive`: whether the agent still has an active lease with which it got the version, or may use it. */
+/** `isLive` tells whether the agent still has an active lease with which it got the version, or may use it. */
 export type AgentExposure = ValueOf<typeof BY_AGENT>;
 
 export interface VersionExposure {
@@ -84,9 +85,12 @@ export const CredentialExposure = shape('CredentialExposure', {
 });
 type CredentialExposureReply = ReplyOf<typeof CredentialExposure.fields>;
 
-export function toExposureReply(of: CredentialPath, versions: readonly VersionExposure[]): CredentialExposureReply {
+export function toExposureReply(
+  credentialPath: CredentialPath,
+  versions: readonly VersionExposure[],
+): CredentialExposureReply {
   const shown = versions.map((each) => ({ ...each, isDeleted: each.newestVersion === null }));
-  return CredentialExposure.toReply({ path: of, versions: shown });
+  return CredentialExposure.toReply({ path: credentialPath, versions: shown });
 }
 
 /** `versions` are in the order of their paths. */
@@ -100,10 +104,10 @@ const HELD = {
   streams: count({ description: 'Running uses on this node.' }),
 };
 export const Held = shape('Held', HELD);
-/** `streams`: running uses on this node; other nodes cut theirs within a second. */
+/** `streams` is the number of brokered requests in flight on this node. Other nodes abort theirs within one second. */
 export type HeldCounts = ValueOf<typeof HELD>;
 
-/** The counts include only active leases, sessions and uses. */
+/** The counts include only active leases, sessions and brokered requests. */
 export interface PanicResult extends HeldCounts {
   /** The versions that the agent, or any caller, has seen. */
   readonly rotate: readonly VersionExposure[];

@@ -10,7 +10,7 @@ import { oneOf, positive, text, time } from '../../engine/kinds.ts';
 import { shape } from '../../engine/resource.ts';
 
 /** A `retrieve` lease came with the value; a `use` lease works only through the vault. */
-const LEASE_KINDS = ['retrieve', 'use'] as const;
+export const LEASE_KINDS = ['retrieve', 'use'] as const;
 type LeaseKind = (typeof LEASE_KINDS)[number];
 
 export const LEASE_STATUSES = ['active', 'expired', 'revoked'] as const;

@@ -96,7 +96,7 @@ export type Operator = ValueOf<typeof Operator.fields>;
 
 const { name, description, roles } = Operator.fields;
 
-/** The identity in a request, which has exactly one of the two fields. */
+/** The identity in a request. `toIdentity` requires exactly one of the two fields. */
 const GIVEN_IDENTITY = {
   subject: optional(text(SUBJECT, { description: 'The subject at the provider.' })),
   email: optional(

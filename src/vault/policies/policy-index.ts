@@ -43,7 +43,10 @@ function compareRestriction(a: Policy, b: Policy): number {
   return a.maxTtlSeconds - b.maxTtlSeconds || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 }
 
-/** The position of the policy, or where it belongs. WHY a binary search: thousands may expire in one moment. */
+/**
+ * Returns the position of the policy, or the position at which it belongs. WHY a binary search: thousands may expire in
+ * one moment.
+ */
 function positionOf(policies: readonly Policy[], policy: Policy): number {
   let [from, to] = [0, policies.length];
   while (from < to) {

@@ -64,14 +64,14 @@ function simulateRole(state: BatchState, { agent: name, path, action }: Simulate
   const lack = lackOfPermission(`credential.${action}`, holder);
   if (lack !== null) return { ...DENIED, reason: messageOf(lack) };
   const decided = action === 'retrieve' ? retrievalAccess(state, holder, path) : access(state, holder, action, path);
-  const reason = ROLE_REASONS.get(decided.allowed ? decided.policyName : null);
   if (!decided.allowed) return hasRole(operator, 'admin') ? { ...DENIED, reason: messageOf(decided.denial) } : null;
-  if (reason === undefined) return null;
-  return { allowed: true, policyName: decided.policyName, leaseTtlSeconds: decided.ttlSeconds, reason };
+  const { policyName, ttlSeconds } = decided;
+  const reason = ROLE_REASONS.get(policyName);
+  return reason === undefined ? null : { allowed: true, policyName, leaseTtlSeconds: ttlSeconds, reason };
 }
 
-/** The reasons of what roles grant, by the name that a lease has in place of a policy's. */
-const ROLE_REASONS: ReadonlyMap<string | null, string> = new Map([
+/** The reasons for access that a role grants, by the name that its lease has in place of a policy's. */
+const ROLE_REASONS: ReadonlyMap<string, string> = new Map([
   [ADMIN_POLICY, 'An operator with the role admin may do everything.'],
   [VIEWER_POLICY, 'Every operator may list.'],
 ]);
@@ -79,8 +79,8 @@ const ROLE_REASONS: ReadonlyMap<string | null, string> = new Map([
 const DENIED: Omit<Simulated, 'reason'> = { allowed: false, policyName: null, leaseTtlSeconds: null };
 
 /**
- * Why the targets do not allow the request; null if they do. Only callers who may list learn of other hosts, and
- * whether the credential exists.
+ * Returns the reason why the targets do not allow the request, or null if they do. Only callers who may list learn of
+ * other hosts, and whether the credential exists.
  */
 function lackOfTargets(state: BatchState, caller: Caller, path: CredentialPath, request: UseRequest): string | null {
   const credential = state.credential(path);

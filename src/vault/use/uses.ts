@@ -34,7 +34,7 @@ export interface UseCall {
   readonly isUpgrade: boolean;
   /** The base URL without its selector, which replaces the target's origin in links; null to leave links. */
   readonly baseUrl: string | null;
-  /** Cuts the use, because the client has disconnected. */
+  /** Aborts the brokered request when the client has disconnected. */
   readonly signal?: AbortSignal;
 }
 

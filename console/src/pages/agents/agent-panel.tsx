@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { Copyable } from '../../components/copyable.tsx';
 import { countText } from '../../components/count-text.ts';
-import { isConflict } from '../../components/edit-conflict.tsx';
+import { refreshOnConflict } from '../../components/edit-conflict.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { ConfirmDialog, FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
@@ -34,20 +34,19 @@ export function AgentPanel({ name, onPanic, onClose }: Props) {
     queryKey: ['agents', 'one', name],
     queryFn: ({ signal }) => client.agents.readTagged(name, { signal }),
   });
-  const data = read?.data;
   const [dialog, setDialog] = useState<'rotate' | 'deregister' | null>(null);
   const close = (): void => setDialog(null);
   return (
     <SidePanel title={name} onClose={onClose}>
       {isPending && <Loading what="the agent" />}
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
-      {data !== undefined && (
+      {read !== undefined && (
         <>
           <Facts
             rows={[
-              ['Description', data.description === '' ? null : data.description],
-              ['Public key', <Copyable key="key" text={data.public_key} what="the public key" />],
-              ['Registered', <Time key="at" at={data.registered_at} />],
+              ['Description', read.data.description === '' ? null : read.data.description],
+              ['Public key', <Copyable key="key" text={read.data.public_key} what="the public key" />],
+              ['Registered', <Time key="at" at={read.data.registered_at} />],
             ]}
           />
           <div className="page-actions">
@@ -71,7 +70,7 @@ export function AgentPanel({ name, onPanic, onClose }: Props) {
           <RotateDialog name={name} isOpen={dialog === 'rotate'} onClose={close} />
           <DeregisterDialog
             name={name}
-            tag={read?.tag}
+            tag={read.tag}
             isOpen={dialog === 'deregister'}
             onDone={onClose}
             onChanged={() => refetch()}
@@ -128,22 +127,16 @@ function RotateDialog({ name, isOpen, onClose }: DialogProps) {
 }
 
 interface DeregisterProps extends DialogProps {
-  readonly tag: string | undefined;
+  readonly tag: string;
   readonly onDone: () => void;
-  /** Called when the agent turns out to be another one now. */
+  /** Called if the agent has changed since the panel read it. */
   readonly onChanged: () => Promise<unknown>;
 }
 
 function DeregisterDialog({ name, tag, isOpen, onDone, onChanged, onClose }: DeregisterProps) {
   const queries = useQueryClient();
   const deregister = async (): Promise<void> => {
-    try {
-      await client.agents.deregister(name, tag === undefined ? {} : { ifMatch: tag });
-    } catch (failure) {
-      // The panel then shows the present key.
-      if (isConflict(failure)) await onChanged();
-      throw failure;
-    }
+    await refreshOnConflict(client.agents.deregister(name, { ifMatch: tag }), onChanged);
     announce(`The agent ${name} is deregistered.`);
     onDone();
     // Excludes the agent itself, which the panel would read once more and not find.

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { CredentialMetadata } from '../../../../src/client/types.ts';
-import { isConflict } from '../../components/edit-conflict.tsx';
+import { refreshOnConflict } from '../../components/edit-conflict.tsx';
 import { ErrorPanel } from '../../components/error-panel.tsx';
 import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
@@ -34,22 +34,21 @@ export function CredentialPanel({ path, onClose }: Props) {
     queryKey: ['credential', path],
     queryFn: ({ signal }) => client.credentials.readMetadataTagged(path, { signal }),
   });
-  const data = read?.data;
-  const newest = Math.max(0, ...(data?.versions.map(({ version }) => version) ?? []));
+  const newest = Math.max(0, ...(read?.data.versions.map(({ version }) => version) ?? []));
   return (
     <SidePanel title={path} onClose={onClose}>
       {isPending && <Loading what="the credential" />}
       {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
-      {data !== undefined && (
+      {read !== undefined && (
         <>
-          <Metadata credential={data} />
+          <Metadata credential={read.data} />
           <Reveal path={path} isEditor={isEditor} />
           <TargetsSection path={path} isEditor={isEditor} />
           <ExposureSection path={path} newest={newest} />
           <Link href={`/access?view=matrix&prefix=${encodeURIComponent(path)}`}>Show access</Link>
           <Changes
-            credential={data}
-            tag={read?.tag}
+            credential={read.data}
+            tag={read.tag}
             isEditor={isEditor}
             onDeleted={onClose}
             onChanged={() => refetch()}
@@ -88,10 +87,10 @@ function Metadata({ credential }: { readonly credential: CredentialMetadata }) {
 
 interface ChangesProps {
   readonly credential: CredentialMetadata;
-  readonly tag: string | undefined;
+  readonly tag: string;
   readonly isEditor: boolean;
   readonly onDeleted: () => void;
-  /** Called when the credential turns out to be another one now. */
+  /** Called if the credential has changed since the panel read it. */
   readonly onChanged: () => Promise<unknown>;
 }
 
@@ -105,13 +104,7 @@ function Changes({ credential: { path, versions }, tag, isEditor, onDeleted, onC
   });
   if (!isEditor) return <p className="hint">Requires the editor role.</p>;
   const remove = async (): Promise<void> => {
-    try {
-      await client.credentials.delete(path, tag === undefined ? {} : { ifMatch: tag });
-    } catch (failure) {
-      // The dialog then says how many versions there are now.
-      if (isConflict(failure)) await onChanged();
-      throw failure;
-    }
+    await refreshOnConflict(client.credentials.delete(path, { ifMatch: tag }), onChanged);
     announce(`The credential ${path} is deleted.`);
     onDeleted();
     await forgetDeleted(path);
