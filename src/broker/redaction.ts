@@ -12,6 +12,8 @@ import { type TurnShare, UNLIMITED } from './turns.ts';
 export const HELD_BYTES = 1024;
 /** Bytes that are matched without a pause, in a few milliseconds. A byte takes at most 60 steps. */
 const SLICE_BYTES = 4096;
+/** What decoding and sending a message, a chunk or a slice takes, however short it is: about ten microseconds. */
+const PIECE_STEPS = 500;
 
 export class Redactor {
   readonly #masking: Masking;
@@ -94,11 +96,11 @@ export class Redactor {
 
   async #inSlices(bytes: Uint8Array, write: (slice: Uint8Array) => Uint8Array): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
-    for (let from = 0; from < bytes.length; from += SLICE_BYTES) {
+    for (let from = 0; from === 0 || from < bytes.length; from += SLICE_BYTES) {
       const turn = this.#share.ready();
       if (turn !== null) await turn;
       parts.push(write(bytes.subarray(from, from + SLICE_BYTES)));
-      this.#spend();
+      this.#spend(PIECE_STEPS);
     }
     return Buffer.concat(parts);
   }
@@ -120,9 +122,9 @@ export class Redactor {
   }
 
   /** WHY steps and not bytes: some bytes are expensive to match, and must not delay other requests. */
-  #spend(): void {
+  #spend(fixedSteps = 0): void {
     const steps = (this.#texts?.steps ?? 0) + (this.#body?.steps ?? 0);
-    this.#share.spend(steps - this.#stepsBefore);
+    this.#share.spend(steps - this.#stepsBefore + fixedSteps);
     this.#stepsBefore = steps;
   }
 }

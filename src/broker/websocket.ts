@@ -6,6 +6,8 @@
 /** Longer messages end the connection. */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
 const FRAGMENT_BYTES = 64;
+/** WHY frames that arrive together are sent together: each write takes both processes as long as some KiB. */
+const MAX_JOINED_FRAMES = 64;
 const MAX_CONTROL_BYTES = 125;
 const OPCODE = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 const KNOWN: ReadonlySet<number> = new Set(Object.values(OPCODE));
@@ -26,33 +28,45 @@ interface Frame {
 type Redact = (payload: Uint8Array) => Promise<Uint8Array>;
 
 /**
- * The frames for the client. Calls `onChunk` for each chunk of the source. @throws Error for a malformed frame, a
- * message above the limit, or an end within a message
+ * The frames for the client, several in one piece if they arrive together. Calls `onChunk` for each chunk of the source.
+ * @throws Error for a malformed frame, a message above the limit, or an end within a message
  */
 export async function* redactedFrames(
   source: AsyncIterable<unknown>,
   redact: Redact,
   onChunk: () => void = () => undefined,
 ): AsyncGenerator<Uint8Array> {
+  const joined: Buffer[] = [];
   const message: Buffer[] = [];
   let opcode: number = OPCODE.continuation;
   let size = 0;
-  for await (const { isLast, opcode: own, payload } of readFrames(source, onChunk)) {
-    if (own >= OPCODE.close) {
-      yield await controlFrame(own, payload, redact);
-      continue;
+  try {
+    for await (const frame of readFrames(source, onChunk)) {
+      if (joined.length >= MAX_JOINED_FRAMES || (frame === null && joined.length > 0))
+        yield Buffer.concat(joined.splice(0));
+      if (frame === null) continue;
+      const { isLast, opcode: own, payload } = frame;
+      if (own >= OPCODE.close) {
+        joined.push(await controlFrame(own, payload, redact));
+        continue;
+      }
+      if ((own === OPCODE.continuation) === (opcode === OPCODE.continuation))
+        throw new Error('a fragment out of order');
+      if (own !== OPCODE.continuation) opcode = own;
+      message.push(payload);
+      // Empty fragments also take memory.
+      size += isLast ? payload.length : Math.max(payload.length, FRAGMENT_BYTES);
+      if (size > MAX_MESSAGE_BYTES) throw new Error('a long message');
+      if (!isLast) continue;
+      const whole = Buffer.concat(message.splice(0));
+      size = 0;
+      joined.push(encodeFrame(opcode, await redact(whole)));
+      opcode = OPCODE.continuation;
     }
-    if ((own === OPCODE.continuation) === (opcode === OPCODE.continuation)) throw new Error('a fragment out of order');
-    if (own !== OPCODE.continuation) opcode = own;
-    message.push(payload);
-    // Empty fragments also take memory.
-    size += isLast ? payload.length : Math.max(payload.length, FRAGMENT_BYTES);
-    if (size > MAX_MESSAGE_BYTES) throw new Error('a long message');
-    if (!isLast) continue;
-    const whole = Buffer.concat(message.splice(0));
-    size = 0;
-    yield encodeFrame(opcode, await redact(whole));
-    opcode = OPCODE.continuation;
+  } catch (error) {
+    // The frames before a malformed one are sent.
+    if (joined.length > 0) yield Buffer.concat(joined);
+    throw error;
   }
 }
 
@@ -64,7 +78,8 @@ async function controlFrame(opcode: number, payload: Buffer, redact: Redact): Pr
   return encodeFrame(opcode, all.length > MAX_CONTROL_BYTES ? all.subarray(0, fixedBytes) : all);
 }
 
-async function* readFrames(source: AsyncIterable<unknown>, onChunk: () => void): AsyncGenerator<Frame> {
+/** Null after the last frame that a chunk completes. */
+async function* readFrames(source: AsyncIterable<unknown>, onChunk: () => void): AsyncGenerator<Frame | null> {
   let chunks: Buffer[] = [];
   let [length, needed] = [0, 2];
   for await (const chunk of source) {
@@ -82,6 +97,7 @@ async function* readFrames(source: AsyncIterable<unknown>, onChunk: () => void):
       bytes = bytes.subarray(frame.size);
       yield frame;
     }
+    yield null;
     chunks = [bytes];
     length = bytes.length;
   }

@@ -104,6 +104,10 @@ export class RequestOrder {
     if (!socket.destroyed) {
       this.#unanswered.set(socket, entries);
       socket.once('close', () => this.#unanswered.delete(socket));
+      // WHY: Node reports a body that broke off, but not that of a request with the header Upgrade.
+      socket.once('end', () => {
+        if (socket.writable && entries.some(({ request }) => !request.complete)) socket.destroy();
+      });
     }
     return entries;
   }

@@ -52,6 +52,23 @@ test('bodies of a caller that are ready together are redacted in turns, and anot
   await Promise.all(busy);
 });
 
+test('empty and short messages of a caller also take turns', async () => {
+  const masking = await new Maskings().for(specFor({ port: 1, caPem: null }));
+  for (const length of [0, 1]) {
+    const turns = new Turns();
+    let messages = 0;
+    const busy = async (): Promise<void> => {
+      const redactor = new Redactor(masking, turns.shareOf('busy'));
+      for (let count = 0; count < 100; count++, messages++) await redactor.message(Buffer.alloc(length));
+    };
+    const flood = Array.from({ length: REQUESTS }, busy);
+    await new Redactor(masking, turns.shareOf('calm')).message(Buffer.from('a message'));
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(messages < REQUESTS * 10, `${messages} of the other caller passed before`);
+    await Promise.all(flood);
+  }
+});
+
 test('uses of one value at the same time compile it once', async () => {
   const maskings = new Maskings();
   const spec = specFor({ port: 1, caPem: null }, { value: 'x'.repeat(MAX_USED_VALUE_BYTES) });

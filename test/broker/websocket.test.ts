@@ -102,6 +102,23 @@ test('a frame that is malformed, masked, compressed, too long or out of order en
   }
 });
 
+test('frames that arrive together are sent together, also those before a malformed one', async () => {
+  const ping = frame(PING, '');
+  const plain = async (payload: Uint8Array): Promise<Uint8Array> => payload;
+  const pieces: Uint8Array[] = [];
+  const together = Buffer.concat(Array<Buffer>(1000).fill(ping));
+  for await (const piece of redactedFrames(Readable.from([together, ping, together]), plain)) pieces.push(piece);
+  assert.deepEqual(Buffer.concat(pieces), Buffer.concat([together, ping, together]));
+  assert.ok(pieces.length < 50, `${pieces.length} pieces`);
+
+  const before: Uint8Array[] = [];
+  await assert.rejects(async () => {
+    const source = Readable.from([Buffer.concat([ping, Buffer.from([0xc1, 0])])]);
+    for await (const piece of redactedFrames(source, plain)) before.push(piece);
+  });
+  assert.deepEqual(Buffer.concat(before), ping);
+});
+
 test('a handshake that the upstream rejects is a response', async () => {
   const plain = await startUpstream({ after }, (_, response) => response.writeHead(403).end('no'));
   const use = broker.use(specFor(plain, { isUpgrade: true }), new PassThrough());

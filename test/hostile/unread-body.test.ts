@@ -118,3 +118,22 @@ test('a client that half-closes its connection gets its responses', async () => 
   });
   assert.deepEqual(statuses(await ask(posted)), ['200']);
 });
+
+test('a client that half-closes its connection within a body is noticed, also with the header Upgrade', async () => {
+  const leave = (bytes: Buffer): Promise<number> =>
+    new Promise((resolve) => {
+      const startedAt = performance.now();
+      const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }, () => socket.end(bytes));
+      socket.on('error', () => undefined);
+      socket.on('close', () => resolve(performance.now() - startedAt));
+      socket.resume().on('end', () => socket.destroy());
+    });
+  const lengths = ['Content-Length: 1000', 'Transfer-Encoding: chunked'];
+  const upgrades = [[], ['Connection: Upgrade', 'Upgrade: h2c'], ['Connection: Upgrade', 'Upgrade: websocket']];
+  const sent = lengths.flatMap((length) => upgrades.map((upgrade) => [length, ...upgrade]));
+  for (const headers of sent) {
+    const asking = { method: 'POST', target: '/auth/challenge', token: null, type: 'application/json', headers };
+    // The rest of a body may take 30 s.
+    assert.ok((await leave(fixture.bytesOf({ ...asking, body: '3' }))) < 15_000, headers.join(', '));
+  }
+});
