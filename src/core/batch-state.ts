@@ -16,6 +16,10 @@ import type { CallerLookup } from './identity.ts';
 import type { IpNetwork } from './ip-network.ts';
 import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
+import { type HeldResource, RESOURCES, type Resource, type RowOf } from './resources.ts';
+
+/** A resource whose rows are loaded for a batch. */
+export type LoadedResource = Exclude<Resource, HeldResource>;
 
 /** The keys of the rows that an operation reads. */
 export interface ReadSet {
@@ -42,18 +46,19 @@ export interface VersionInfo {
 
 /** The rows that the store found for the keys of a batch. A row that does not exist is missing from its map. */
 export class LoadedRows {
-  readonly credentials = new Map<CredentialPath, Credential>();
+  /** By their keys. Rows without a valid MAC are left out, except for those of credentials. */
+  readonly rows = {
+    session: new Map<TokenHash, Session>(),
+    credential: new Map<CredentialPath, Credential>(),
+    targets: new Map<CredentialPath, TargetBinding>(),
+    approval: new Map<ApprovalId, Approval>(),
+    reply: new Map<IdempotencyId, IdempotencyRecord>(),
+  } satisfies { readonly [R in LoadedResource]: Map<string, RowOf[R]> };
   /** The credentials whose rows have an invalid MAC. */
   readonly altered = new Set<CredentialPath>();
   readonly histories = new Map<CredentialId, VersionInfo[]>();
-  readonly sessions = new Map<TokenHash, Session>();
   readonly leases = new Map<LeaseId, Lease>();
-  /** Rows without a valid MAC are left out. */
-  readonly bindings = new Map<CredentialPath, TargetBinding>();
   readonly spentChallenges = new Set<ChallengeId>();
-  readonly idempotencyRecords = new Map<IdempotencyId, IdempotencyRecord>();
-  /** Rows without a valid MAC are left out. */
-  readonly approvals = new Map<ApprovalId, Approval>();
   /** Rows of slots that are not in force, or were altered, are left out. */
   readonly keySlots = new Map<SlotId, KeySlot>();
   keySlotsInForce: readonly SlotId[] = [];
@@ -91,7 +96,7 @@ export class BatchState implements CallerLookup {
   }
 
   session(tokenHash: TokenHash): Session | null {
-    return this.loaded.sessions.get(tokenHash) ?? null;
+    return this.loaded.rows.session.get(tokenHash) ?? null;
   }
 
   agentById(id: AgentId) {
@@ -103,7 +108,7 @@ export class BatchState implements CallerLookup {
   }
 
   credential(path: CredentialPath): Credential | null {
-    return this.loaded.credentials.get(path) ?? null;
+    return this.loaded.rows.credential.get(path) ?? null;
   }
 
   /**
@@ -124,21 +129,21 @@ export class BatchState implements CallerLookup {
 
   /** Null if the row belongs to an earlier credential of the same path. */
   binding({ id, path }: Credential): TargetBinding | null {
-    const binding = this.loaded.bindings.get(path);
+    const binding = this.loaded.rows.targets.get(path);
     return binding?.credentialId === id ? binding : null;
   }
 
   idempotencyRecord(id: IdempotencyId): IdempotencyRecord | null {
-    return this.loaded.idempotencyRecords.get(id) ?? null;
+    return this.loaded.rows.reply.get(id) ?? null;
   }
 
   approval(id: ApprovalId): Approval | null {
-    return this.loaded.approvals.get(id) ?? null;
+    return this.loaded.rows.approval.get(id) ?? null;
   }
 
   /** Newest first. */
   approvalsOf(key: ApprovalKey): Approval[] {
-    return [...this.loaded.approvals.values()]
+    return [...this.loaded.rows.approval.values()]
       .filter((approval) => approval.key === key)
       .sort((a, b) => (a.id < b.id ? 1 : -1));
   }
@@ -210,18 +215,12 @@ export class BatchState implements CallerLookup {
   }
 
   #applyRow({ kind, resource, row }: Exclude<Put | Remove, HeldChange>): void {
-    const { loaded } = this;
-    if (resource === 'approval') loaded.approvals.set(row.id, row);
-    else if (resource === 'reply') loaded.idempotencyRecords.set(row.id, row);
-    else if (kind === 'put') {
-      if (resource === 'session') loaded.sessions.set(row.tokenHash, row);
-      else if (resource === 'credential') loaded.credentials.set(row.path, row);
-      else loaded.bindings.set(row.path, row);
-    } else if (resource === 'session') loaded.sessions.delete(row.tokenHash);
-    else if (resource === 'targets') loaded.bindings.delete(row.path);
+    const rows: Map<string, unknown> = this.loaded.rows[resource];
+    const key = String((row as Readonly<Record<string, unknown>>)[RESOURCES[resource].key]);
+    if (kind === 'put') rows.set(key, row);
     else {
-      loaded.credentials.delete(row.path);
-      loaded.altered.delete(row.path);
+      rows.delete(key);
+      if (resource === 'credential') this.loaded.altered.delete(row.path);
     }
   }
 

@@ -1,10 +1,12 @@
 /** Reads the audit log, its head record, its tree and its checkpoints. */
+
 import { type AuditEntry, toEntry } from '../vault/audit/audit-entry.ts';
+import type { StoredCheckpoint, StoredTreeNode } from '../vault/audit/proofs.ts';
 import { type Dialect, numberIn } from './dialect.ts';
 import type { AuditFilter, CountStep, EntryRange, ListStep } from './queries.ts';
-import { AUDIT_ENTRIES, CHECKPOINTS, type StoredCheckpoint } from './schema.ts';
+import { AUDIT_ENTRIES, CHECKPOINTS } from './schema.ts';
 import { and, type Procedure, type Row, raw, type Statement, scanUntilDeadline, sql } from './statement.ts';
-import type { Head, LastEntry, StoredTreeNode } from './store.ts';
+import type { Head, LastEntry } from './store.ts';
 
 export function toHead(row: Row | undefined): Head | null {
   return row === undefined || row['seq'] === null

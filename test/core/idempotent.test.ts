@@ -49,7 +49,7 @@ function known({ agentId = 'agent-1', expiresAt = NOW + 1e9 } = {}): BatchState 
   const control = new ControlState([{ ...agentOf('ci', 'key'), id: agentId as AgentId }], [{ ...draft, createdAt: 0 }]);
   const loaded = new LoadedRows();
   const session: Session = { tokenHash: HASH, agentId: agentId as AgentId, issuedAt: 0, expiresAt, endsAt: null };
-  loaded.sessions.set(HASH, session);
+  loaded.rows.session.set(HASH, session);
   return new BatchState(control, loaded, { adminMayRetrieve: true, versionsKept: 10 });
 }
 

@@ -2,7 +2,7 @@
  * Reads the rows held in memory that other nodes changed. Rows and removals store the epoch of the batch that wrote
  * them.
  */
-import { HELD_RESOURCES, type HeldResource } from '../../core/change.ts';
+import { HELD_RESOURCES, type HeldResource } from '../../core/resources.ts';
 import { newestState, subjectIn, toStates } from '../recorded-states.ts';
 import { RESOURCE_TABLES } from '../schema.ts';
 import { raw, type Statement, sql } from '../statement.ts';
@@ -25,7 +25,7 @@ export async function readControl(
   const isMissed = sql`epoch > ${afterEpoch}::bigint`;
   const subjects = HELD_RESOURCES.map(
     (resource) => sql`SELECT ${subjectIn(resource)} FROM ${raw(RESOURCE_TABLES[resource].name)} WHERE ${isMissed}
-      UNION SELECT ${subjectIn(resource)} FROM control_removals WHERE resource = ${resource} AND ${isMissed}`,
+      UNION SELECT ${subjectIn(resource, 'control_removals')} FROM control_removals WHERE resource = ${resource} AND ${isMissed}`,
   ).reduce((all, each) => sql`${all} UNION ${each}`);
   const [removed, states, ...changed] = await Promise.all([
     connection.query`SELECT resource, id, name FROM control_removals WHERE ${isMissed}`,

@@ -1,7 +1,7 @@
 /** Loads the read sets of a transaction, with one statement per kind of row. */
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, CredentialId, CredentialType } from '../../core/names.ts';
-import { SUBJECT } from '../../vault/audit/recorded-state.ts';
+import { subjectOf } from '../../core/resources.ts';
 import { MAX_APPROVALS_OF_KEY } from '../queries.ts';
 import { newestState, toStates } from '../recorded-states.ts';
 import {
@@ -40,7 +40,7 @@ export async function loadRows(connection: Connection, reads: readonly ReadSet[]
     leases,
     leasesOfTokens,
     challenges,
-    idempotencyRecords,
+    replies,
     keySlots,
     approvals,
     states,
@@ -62,14 +62,16 @@ export async function loadRows(connection: Connection, reads: readonly ReadSet[]
     credentials.flatMap((row) => (row['sealed'] === null ? [] : [[`${row['number']} ${row['id']}`, row]])),
   );
   return {
-    credentials: Array.from(byId.values(), (row) => CREDENTIALS.decode(row)),
+    rows: {
+      credential: Array.from(byId.values(), (row) => CREDENTIALS.decode(row)),
+      session: sessions.map((row) => SESSIONS.decode(row)),
+      targets: bindings.map((row) => CREDENTIAL_TARGETS.decode(row)),
+      reply: replies.map((row) => IDEMPOTENCY_RECORDS.decode(row)),
+      approval: approvals.map((row) => APPROVALS.decode(row)),
+    },
     versions: Array.from(versions.values(), toLoadedVersion),
     histories: gatherHistories(histories),
-    sessions: sessions.map((row) => SESSIONS.decode(row)),
     leases: [...leases, ...leasesOfTokens].map((row) => LEASES.decode(row)),
-    bindings: bindings.map((row) => CREDENTIAL_TARGETS.decode(row)),
-    idempotencyRecords: idempotencyRecords.map((row) => IDEMPOTENCY_RECORDS.decode(row)),
-    approvals: approvals.map((row) => APPROVALS.decode(row)),
     states: new Map([
       ...toStates(states),
       ...toStates(approvals.map(({ id, state }) => ({ subject: `approval:${id}`, state }))),
@@ -119,8 +121,8 @@ async function loadStates(connection: Connection, reads: readonly ReadSet[]): Pr
   const subjects = new Set<string>();
   const sessions = new Set<string>();
   for (const { credential: path, binding, session } of reads) {
-    if (path !== undefined) subjects.add(SUBJECT.credential({ path }));
-    if (path !== undefined && binding) subjects.add(SUBJECT.targets({ path }));
+    if (path !== undefined) subjects.add(subjectOf('credential', { path }));
+    if (path !== undefined && binding) subjects.add(subjectOf('targets', { path }));
     if (session !== undefined) sessions.add(session);
   }
   if (subjects.size === 0 && sessions.size === 0) return [];

@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { SUBJECT } from '../../vault/audit/recorded-state.ts';
+import { subjectOf } from '../../core/resources.ts';
 import type { CredentialVersion } from '../../vault/credentials/credential.ts';
 import { MAX_APPROVALS_OF_KEY } from '../queries.ts';
 import {
@@ -22,6 +22,7 @@ import { CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from
 import { readAll } from './statements.ts';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
+type Found = Mutable<Omit<LoadedFromStore, 'rows'>> & { readonly rows: Mutable<LoadedFromStore['rows']> };
 
 interface LoadedCredential extends RecordedCredential {
   /** The versions that were queried, whether found or not. */
@@ -87,17 +88,13 @@ export class RowLoader {
 
   #load(reads: readonly ReadSet[]): LoadResult {
     const states = new Map<string, string>();
-    const found: Mutable<LoadedFromStore> = {
+    const found: Found = {
       states,
-      credentials: [],
+      rows: { session: [], credential: [], targets: [], approval: [], reply: [] },
       versions: [],
       histories: [],
-      sessions: [],
       leases: [],
       spentChallenges: [],
-      bindings: [],
-      idempotencyRecords: [],
-      approvals: [],
       keySlots: [],
     };
     const credentials = new Map<CredentialPath, LoadedCredential | null>();
@@ -109,8 +106,8 @@ export class RowLoader {
         const [row] = readAll(this.#session, read.session);
         if (row !== undefined) {
           const session = SESSIONS.decode(row);
-          found.sessions.push(session);
-          this.#loadState(SUBJECT.session(session), states);
+          found.rows.session.push(session);
+          this.#loadState(subjectOf('session', session), states);
         }
       }
       if (read.lease !== undefined && isNew(`lease ${read.lease}`)) {
@@ -124,8 +121,8 @@ export class RowLoader {
       if (read.binding && read.credential !== undefined && isNew(`binding ${read.credential}`)) {
         const [row] = readAll(this.#binding, read.credential);
         if (row !== undefined) {
-          found.bindings.push(CREDENTIAL_TARGETS.decode(row));
-          this.#loadState(SUBJECT.targets({ path: read.credential }), states);
+          found.rows.targets.push(CREDENTIAL_TARGETS.decode(row));
+          this.#loadState(subjectOf('targets', { path: read.credential }), states);
         }
       }
       if (read.challenge !== undefined && this.#spent.get(read.challenge) !== undefined) {
@@ -136,7 +133,7 @@ export class RowLoader {
       }
       if (read.idempotency !== undefined && isNew(`idempotency ${read.idempotency}`)) {
         const [row] = readAll(this.#idempotencyRecord, read.idempotency);
-        if (row !== undefined) found.idempotencyRecords.push(IDEMPOTENCY_RECORDS.decode(row));
+        if (row !== undefined) found.rows.reply.push(IDEMPOTENCY_RECORDS.decode(row));
       }
     }
     this.#loadApprovals(reads, found, states);
@@ -146,16 +143,16 @@ export class RowLoader {
     return { found, countIds };
   }
 
-  #loadApprovals(reads: readonly ReadSet[], found: Mutable<LoadedFromStore>, states: Map<string, string>): void {
+  #loadApprovals(reads: readonly ReadSet[], found: Found, states: Map<string, string>): void {
     const ids = new Set(reads.flatMap(({ approval }) => approval ?? []));
     const keys = new Set(reads.flatMap(({ approvalKey }) => approvalKey ?? []));
     const rows = [...ids].flatMap((id) => readAll(this.#approval, id));
     for (const key of keys) rows.push(...readAll(this.#approvalsOfKey, key));
     for (const row of rows) {
       const approval = APPROVALS.decode(row);
-      if (states.has(SUBJECT.approval(approval))) continue;
-      found.approvals.push(approval);
-      this.#loadState(SUBJECT.approval(approval), states);
+      if (states.has(subjectOf('approval', approval))) continue;
+      found.rows.approval.push(approval);
+      this.#loadState(subjectOf('approval', approval), states);
     }
   }
 
@@ -163,7 +160,7 @@ export class RowLoader {
     path: CredentialPath,
     { version, history }: ReadSet,
     loaded: Map<CredentialPath, LoadedCredential | null>,
-    found: Mutable<LoadedFromStore>,
+    found: Found,
     states: Map<string, string>,
   ): void {
     let known = loaded.get(path);
@@ -172,7 +169,7 @@ export class RowLoader {
       known = credential === null ? null : { ...credential, versions: new Set(), hasHistory: false };
       loaded.set(path, known);
       if (known !== null) {
-        found.credentials.push(known.credential);
+        found.rows.credential.push(known.credential);
         if (known.state !== null) states.set(known.subject, known.state);
       }
     }
@@ -209,7 +206,7 @@ export class RowLoader {
     const [row] = readAll(this.#newest, path);
     if (row === undefined) return null;
     const { credential, countId, newest } = toCredentialWithNewest(row);
-    const subject = SUBJECT.credential({ path });
+    const subject = subjectOf('credential', { path });
     const state = this.#findState(subject);
     const value = newest ?? this.#findVersion(credential.id, credential.version);
     const read = { credential, countId, newest: value, subject, state };

@@ -80,7 +80,7 @@ export function startUse(
     (plain) => {
       const stored = plain.state.credential(path);
       const binding = stored === null ? null : plain.state.binding(stored);
-      const resolved = resolveRequest(binding?.targets ?? [], order.request);
+      const resolved = resolveRequest(binding?.allowedTargets ?? [], order.request);
       const use = useFieldsOf(order.request, resolved);
       const input: OperationInput = { ...plain, entry: (result, details) => plain.entry(result, { ...details, use }) };
       const { caller, state, moment, entry } = input;

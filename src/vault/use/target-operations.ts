@@ -72,11 +72,14 @@ export function putTargets(context: Context, draft: TargetBindingDraft): Operati
 }
 
 /** Where a value may go beyond public hosts is an operator's decision, within the networks of the server's flag. */
-function draftViolation({ caller, state }: OperationInput, { targets, path }: TargetBindingDraft): Denial | null {
+function draftViolation(
+  { caller, state }: OperationInput,
+  { allowedTargets, path }: TargetBindingDraft,
+): Denial | null {
   const isPerson = caller.kind === 'admin' || caller.kind === 'operator';
-  const field = isPerson ? null : operatorField(targets);
+  const field = isPerson ? null : operatorField(allowedTargets);
   if (field !== null) return { code: 'operator_field', field, path };
-  const violation = networkViolation(targets, state.settings.targetNetworks ?? null);
+  const violation = networkViolation(allowedTargets, state.settings.targetNetworks ?? null);
   return violation === null ? null : { code: 'network_not_allowed', ...violation };
 }
 
