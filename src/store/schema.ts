@@ -12,7 +12,7 @@ import { APPROVAL_ROWS, type ApprovalRequest } from '../vault/approvals/approval
 import { type AuditEntry, ENTRY_COLUMNS, ENTRY_FIELDS } from '../vault/audit/audit-entry.ts';
 import { CREDENTIAL_ROWS, type CredentialVersion, MAX_VALUE_BYTES } from '../vault/credentials/credential.ts';
 import { EXPOSURE_ROWS } from '../vault/exposure/exposure-record.ts';
-import type { SealedKeyset, WrappedKeySlot } from '../vault/keys/keyset.ts';
+import type { EncryptedKeyset, WrappedKeySlot } from '../vault/keys/keyset.ts';
 import { LEASE_ROWS } from '../vault/leases/lease.ts';
 import { Operator } from '../vault/operators/operator.ts';
 import { Policy } from '../vault/policies/policy.ts';
@@ -165,7 +165,7 @@ export const CHECKPOINTS = new Table<StoredCheckpoint>('checkpoints', ['generati
 
 export const APPROVALS = Table.of(APPROVAL_ROWS, {});
 
-/** What each approval is about, sealed. */
+/** The encrypted request that each approval is about. */
 export const APPROVAL_REQUESTS = new Table<ApprovalRequest>('approval_requests', ['id'], {
   id: text(is.uuid),
   expiresAt: number(is.time),
@@ -173,7 +173,7 @@ export const APPROVAL_REQUESTS = new Table<ApprovalRequest>('approval_requests',
 });
 
 /** One row, with the id 1. */
-export const KEYSET = new Table<SealedKeyset & { readonly id: number }>(
+export const KEYSET = new Table<EncryptedKeyset & { readonly id: number }>(
   'keyset',
   ['id'],
   {

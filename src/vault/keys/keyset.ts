@@ -1,6 +1,6 @@
 /**
- * Key slots and the keyset, as data. Each slot opens the vault without the others: it holds the root key, sealed to a
- * public key whose private half follows from the slot's secret. The root key seals the keyset, which holds all keys.
+ * Key slots and the keyset, as data. Each slot opens the vault without the others: it holds the root key, wrapped for a
+ * public key whose private half follows from the slot's secret. The root key encrypts the keyset, which holds all keys.
  * SOURCE: docs/formats.md, "Keys".
  */
 
@@ -47,22 +47,22 @@ export interface KeySlot {
   readonly createdAt: number;
 }
 
-/** A slot as it is stored, with the root key of a version sealed to its public key. */
+/** A slot as it is stored, with the root key of a version wrapped for its public key. */
 export interface WrappedKeySlot extends KeySlot {
   readonly rootVersion: number;
   readonly sealedRoot: Uint8Array;
 }
 
-export interface SealedKeyset {
+export interface EncryptedKeyset {
   readonly version: number;
-  /** The version of the root key that seals it. */
+  /** The version of the root key that encrypts it. */
   readonly rootVersion: number;
   readonly sealed: Uint8Array;
 }
 
 export interface InitialKeys {
   readonly vaultId: VaultId;
-  readonly keyset: SealedKeyset;
+  readonly keyset: EncryptedKeyset;
   readonly slots: readonly (WrappedKeySlot & { readonly mac: string })[];
 }
 
@@ -70,7 +70,7 @@ export interface StoredKeys {
   /** The check value of the vault; null if the database holds no vault. */
   readonly keyCheck: string | null;
   readonly vaultId: VaultId | null;
-  readonly keyset: SealedKeyset | null;
+  readonly keyset: EncryptedKeyset | null;
   readonly slots: readonly (WrappedKeySlot & { readonly mac: string })[];
 }
 
