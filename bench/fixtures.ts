@@ -10,9 +10,9 @@ import { entryMac, headMac } from '../src/crypto/chain.ts';
 import type { VaultKeys } from '../src/crypto/keys.ts';
 import { newId } from '../src/crypto/primitives.ts';
 import type { SetDigest } from '../src/crypto/row-mac.ts';
-import { seal } from '../src/crypto/sealing.ts';
 import { hashToken } from '../src/crypto/tokens.ts';
 import type { TreeNode } from '../src/crypto/tree.ts';
+import { encryptValue } from '../src/crypto/value-encryption.ts';
 import { toStoredPut } from '../src/ledger/authenticated-rows.ts';
 import { recordedStates } from '../src/ledger/decide-batch.ts';
 import { type ChainTip, readVaultState, toStoredNodes } from '../src/ledger/vault-state.ts';
@@ -140,7 +140,7 @@ function policyChanges(keys: VaultKeys, index: number, now: number): StoredChang
 function credentialChanges(keys: VaultKeys, index: number, now: number): StoredChange[] {
   const [id, path, type, version] = [newId() as CredentialId, benchPath(index), DEFAULT_TYPE, 1];
   const times = { createdAt: now, updatedAt: now };
-  const sealed = seal(keys, new Secret(VALUE), { credentialId: id, path, type, version });
+  const sealed = encryptValue(keys, new Secret(VALUE), { credentialId: id, path, type, version });
   const credential = { id, path, type, description: '', ...times, version };
   return [
     toStoredPut(keys.row, putRow('credential', credential)),

@@ -30,15 +30,15 @@ import {
   type BackupHeader,
   type BackupRecord,
   type Cell,
+  ENCRYPTED_AGENT_KEY_RULES,
   HEAD_RULES,
   KEYSET_RULES,
-  SEALED_AGENT_KEY_RULES,
   SLOT_RULES,
   TOTALS_RULES,
 } from './records.ts';
 
 const ANY_FORMAT = /^leasehold-backup-v\d{1,9}$/;
-/** Far above any row: a value of 256 KiB, sealed and as base64. */
+/** Far above any row: a value of 256 KiB, encrypted and as base64. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const LINE_FEED = 10;
 const MAX_AGENT_KEYS = 1_000_000;
@@ -198,7 +198,7 @@ function toEnd(fields: JsonFields, number: number): BackupRecord & { readonly ki
 
 class AgentKeys {
   readonly #ids = new Set<string>();
-  readonly #rule = listOf(SEALED_AGENT_KEY_RULES, 1, MAX_AGENT_KEYS);
+  readonly #rule = listOf(ENCRYPTED_AGENT_KEY_RULES, 1, MAX_AGENT_KEYS);
 
   get count(): number {
     return this.#ids.size;

@@ -42,15 +42,15 @@ export interface BackupHeader {
   /** The head record: the end of the log; null if it was deleted. */
   readonly log_end: { readonly seq: number; readonly hmac: string; readonly mac: string } | null;
   readonly key_slots: readonly { readonly name: string; readonly kind: string }[];
-  /** The keyset and the key slots, sealed as they are stored. */
+  /** The keyset and the key slots, encrypted as they are stored. */
   readonly keys: StoredKeysJson;
   readonly vault: VaultRecord;
   /** The columns of each table, in the order in which the tables follow. */
   readonly tables: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The private key of an agent that the service made, sealed under the vault's key. */
-export interface SealedAgentKey {
+/** The private key of an agent that the server made, encrypted with the vault's data key. */
+export interface EncryptedAgentKey {
   readonly id: string;
   /** Base64. */
   readonly sealed: string;
@@ -64,7 +64,7 @@ export interface BackupTotals {
 export type BackupRecord =
   | { readonly kind: 'header'; readonly header: BackupHeader }
   | { readonly kind: 'rows'; readonly table: string; readonly rows: readonly (readonly Cell[])[] }
-  | { readonly kind: 'agentKeys'; readonly keys: readonly SealedAgentKey[] }
+  | { readonly kind: 'agentKeys'; readonly keys: readonly EncryptedAgentKey[] }
   /** `sha256`: of all lines before, in hexadecimal. */
   | { readonly kind: 'end'; readonly totals: BackupTotals; readonly sha256: string };
 
@@ -83,7 +83,7 @@ export class BackupWriter {
     return this.#line({ table, rows });
   }
 
-  *agentKeys(keys: readonly SealedAgentKey[]): Generator<Uint8Array> {
+  *agentKeys(keys: readonly EncryptedAgentKey[]): Generator<Uint8Array> {
     this.#agentKeys += keys.length;
     for (let at = 0; at < keys.length; at += KEYS_PER_LINE) {
       yield this.#line({ agent_keys: keys.slice(at, at + KEYS_PER_LINE) });
@@ -120,7 +120,10 @@ const { id, ...KEYSET } = rulesOf(KEYSET_ROWS.fields);
 export const KEYSET_RULES: ValueRule = either(objectOf(KEYSET), objectOf({ ...KEYSET, id: id ?? count }));
 export const SLOT_RULES: ValueRule = objectOf({ ...rulesOf(KeySlot.fields), mac });
 
-export const SEALED_AGENT_KEY_RULES: ValueRule = objectOf({ id: parsed(grammar.id().parse), sealed: base64(1, 8192) });
+export const ENCRYPTED_AGENT_KEY_RULES: ValueRule = objectOf({
+  id: parsed(grammar.id().parse),
+  sealed: base64(1, 8192),
+});
 
 export const TOTALS_RULES: ValueRule = objectOf({
   rows: mapOf(/^[a-z_]{1,64}$/, count, 100),

@@ -148,7 +148,7 @@ export class BatchState implements CallerLookup {
       .sort((a, b) => (a.id < b.id ? 1 : -1));
   }
 
-  /** The slots in force whose rows are missing or altered, so that they could not be sealed a new root key. */
+  /** The slots in force whose rows are missing or altered, so that a new root key could not be wrapped for them. */
   lostKeySlots(): readonly SlotId[] {
     const { keySlots, keySlotsInForce } = this.loaded;
     return keySlotsInForce.filter((id) => !keySlots.has(id));

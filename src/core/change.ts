@@ -1,7 +1,7 @@
 /** The changes of an outcome as plain data, which the ledger applies in memory and commits to the store. */
 
 import type { ApprovalRequest } from '../vault/approvals/approval.ts';
-import type { AssociatedData, Credential, CredentialVersion, Sealed } from '../vault/credentials/credential.ts';
+import type { AssociatedData, Credential, CredentialVersion, EncryptedValue } from '../vault/credentials/credential.ts';
 import type { Exposure } from '../vault/exposure/exposure-record.ts';
 import type { KeySlot, KeysetEdit, SlotId } from '../vault/keys/keyset.ts';
 import type { BulkRevocation, Lease } from '../vault/leases/lease.ts';
@@ -41,14 +41,14 @@ export type DirectChange =
 export type Change =
   | DirectChange
   | Put
-  /** The store gets the value sealed. */
+  /** The store receives the encrypted value. */
   | { readonly kind: 'addVersion'; readonly credential: Credential; readonly version: CredentialVersion }
-  /** Creates the slot, or replaces it; the store gets the root key sealed to it. */
+  /** Creates the slot, or replaces it; the store receives the root key wrapped for it. */
   | { readonly kind: 'putKeySlot'; readonly slot: KeySlot }
-  /** Takes effect from the next operation of the batch on; the store gets the keyset sealed. */
+  /** Takes effect from the next operation of the batch on; the store receives the encrypted keyset. */
   | { readonly kind: 'editKeyset'; readonly edit: KeysetEdit }
-  /** The store gets the value sealed under the current data key, if the row still has this content. */
-  | { readonly kind: 'reencrypt'; readonly bound: AssociatedData; readonly content: Sealed }
+  /** The store receives the value encrypted with the current data key, if the row still has this content. */
+  | { readonly kind: 'reencrypt'; readonly bound: AssociatedData; readonly content: EncryptedValue }
   /** The batch adds these up per credential. */
   | { readonly kind: 'incrementAccessCount'; readonly credentialId: CredentialId };
 

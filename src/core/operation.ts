@@ -4,7 +4,7 @@
  */
 
 import { draftEntry, type EntryDraft, type UseFields } from '../vault/audit/audit-entry.ts';
-import type { AssociatedData, Sealed, Secret } from '../vault/credentials/credential.ts';
+import type { AssociatedData, EncryptedValue, Secret } from '../vault/credentials/credential.ts';
 import type { BatchState, ReadSet } from './batch-state.ts';
 import { type Change, putRow } from './change.ts';
 import { type Denial, errorOf } from './denials.ts';
@@ -39,7 +39,7 @@ export interface Context {
 
 /** A value to decrypt after the decision and before chaining. */
 export interface PendingDecryption<R> {
-  readonly content: Sealed | Secret;
+  readonly content: EncryptedValue | Secret;
   readonly associatedData: AssociatedData;
   /** The outcome if the value does not authenticate. */
   onFailure(): Outcome<never>;

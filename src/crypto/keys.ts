@@ -6,10 +6,10 @@
 import { hash, type KeyObject } from 'node:crypto';
 import { ApiError } from '../engine/errors.ts';
 import type {
+  EncryptedKeyset,
   InitialKeys,
   KeySlot,
   KeysetEdit,
-  SealedKeyset,
   SlotId,
   StoredKeys,
   VaultId,
@@ -79,12 +79,12 @@ export class VaultKeys implements AuditKeys {
     return this.#ring.rootVersion;
   }
 
-  get seal(): KeyObject {
+  get currentDataKey(): KeyObject {
     return this.#ring.newestDataKey.key;
   }
 
   /** The id of the key that encrypts new values: 4 bytes, at the beginning of each value. */
-  get sealKeyId(): Uint8Array {
+  get currentDataKeyId(): Uint8Array {
     return this.#ring.newestDataKey.id;
   }
 
@@ -182,7 +182,7 @@ export class VaultKeys implements AuditKeys {
     return true;
   }
 
-  #openNewer(stored: StoredKeys, keyset: SealedKeyset): Keyring | null {
+  #openNewer(stored: StoredKeys, keyset: EncryptedKeyset): Keyring | null {
     const { root, rootVersion } = this.#ring;
     if (keyset.rootVersion !== rootVersion) return this.#slotKey === null ? null : openKeyring(stored, this.#slotKey);
     const document = decryptKeyset(root, this.vaultId, keyset);
@@ -196,7 +196,7 @@ export class VaultKeys implements AuditKeys {
     this.#slotKey = null;
   }
 
-  sealed(): SealedKeyset {
+  encryptedKeyset(): EncryptedKeyset {
     const { root, rootVersion, version, document } = this.#ring;
     return encryptKeyset(root, document, { version, rootVersion });
   }
@@ -213,14 +213,14 @@ export class VaultKeys implements AuditKeys {
   /** The keys that a new vault stores. The given slots become the slots of the keyset. */
   initial(slots: readonly KeySlot[]): InitialKeys {
     for (const { id } of slots) this.edit({ kind: 'addSlot', id });
-    return { vaultId: this.vaultId, keyset: this.sealed(), slots: slots.map((slot) => this.wrap(slot)) };
+    return { vaultId: this.vaultId, keyset: this.encryptedKeyset(), slots: slots.map((slot) => this.wrap(slot)) };
   }
 }
 
 function withMac(rowKey: KeyObject, vaultId: VaultId, slot: WrappedKeySlot): WrappedKeySlot & { readonly mac: string } {
   const { id, name, kind, parameters, publicKey, createdAt, rootVersion, sealedRoot } = slot;
-  const sealed = Buffer.from(sealedRoot).toString('base64');
-  const fields = [vaultId, id, name, kind, JSON.stringify(parameters), publicKey, createdAt, rootVersion, sealed];
+  const wrapped = Buffer.from(sealedRoot).toString('base64');
+  const fields = [vaultId, id, name, kind, JSON.stringify(parameters), publicKey, createdAt, rootVersion, wrapped];
   return { ...slot, mac: fieldsMac(rowKey, 'key-slot', fields) };
 }
 

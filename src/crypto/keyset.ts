@@ -11,7 +11,7 @@ import {
   type KeyObject,
   randomBytes,
 } from 'node:crypto';
-import type { KeysetEdit, SealedKeyset, SlotId, StoredKeys, VaultId } from '../vault/keys/keyset.ts';
+import type { EncryptedKeyset, KeysetEdit, SlotId, StoredKeys, VaultId } from '../vault/keys/keyset.ts';
 import type { AuditKey } from './chain.ts';
 import { slotPublicKey, unwrapRoot } from './key-slots.ts';
 import {
@@ -106,22 +106,22 @@ export function isSuccessor(document: KeysetDocument, former: KeysetDocument): b
   return timingSafeEqualText(kept(document), kept(former));
 }
 
-function sealingKey(root: Uint8Array): Uint8Array {
+function keysetKey(root: Uint8Array): Uint8Array {
   return new Uint8Array(hkdfSync('sha256', root, '', INFO, KEY_BYTES));
 }
 
-function associatedBytes(vaultId: VaultId, { version, rootVersion }: Omit<SealedKeyset, 'sealed'>): Buffer {
+function associatedBytes(vaultId: VaultId, { version, rootVersion }: Omit<EncryptedKeyset, 'sealed'>): Buffer {
   return Buffer.from(JSON.stringify([FORMAT, vaultId, rootVersion, version]));
 }
 
 export function encryptKeyset(
   root: Uint8Array,
   document: KeysetDocument,
-  versions: Omit<SealedKeyset, 'sealed'>,
-): SealedKeyset {
+  versions: Omit<EncryptedKeyset, 'sealed'>,
+): EncryptedKeyset {
   const nonce = randomBytes(GCM_NONCE_BYTES);
   const associated = associatedBytes(document.vaultId, versions);
-  const encrypted = encryptGcm(sealingKey(root), nonce, associated, JSON.stringify(document));
+  const encrypted = encryptGcm(keysetKey(root), nonce, associated, JSON.stringify(document));
   return { ...versions, sealed: Buffer.concat([nonce, ...encrypted]) };
 }
 
@@ -129,11 +129,11 @@ export function encryptKeyset(
  * Null if it does not authenticate, or is not a keyset. It may be modified, from another vault or version, or under
  * another root key.
  */
-export function decryptKeyset(root: Uint8Array, vaultId: VaultId, stored: SealedKeyset): KeysetDocument | null {
+export function decryptKeyset(root: Uint8Array, vaultId: VaultId, stored: EncryptedKeyset): KeysetDocument | null {
   const { sealed } = stored;
   if (sealed.length < GCM_NONCE_BYTES) return null;
   const nonce = sealed.subarray(0, GCM_NONCE_BYTES);
-  const plain = decryptGcm(sealingKey(root), nonce, associatedBytes(vaultId, stored), sealed.subarray(GCM_NONCE_BYTES));
+  const plain = decryptGcm(keysetKey(root), nonce, associatedBytes(vaultId, stored), sealed.subarray(GCM_NONCE_BYTES));
   return plain === null ? null : parseDocument(plain.toString('utf8'));
 }
 

@@ -51,13 +51,13 @@ export function decryptGcm(
   key: KeyObject | Uint8Array,
   nonce: Uint8Array,
   associated: Uint8Array,
-  sealed: Uint8Array,
+  encrypted: Uint8Array,
 ): Buffer | null {
-  if (sealed.length < TAG_BYTES) return null;
+  if (encrypted.length < TAG_BYTES) return null;
   const decipher = createDecipheriv(GCM, key, nonce, { authTagLength: TAG_BYTES });
   decipher.setAAD(associated);
-  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-  const plain = decipher.update(sealed.subarray(0, -TAG_BYTES));
+  decipher.setAuthTag(encrypted.subarray(-TAG_BYTES));
+  const plain = decipher.update(encrypted.subarray(0, -TAG_BYTES));
   try {
     decipher.final();
   } catch {

@@ -1,6 +1,6 @@
 /**
- * One batch: decides each operation in order, on the state that the earlier ones left, decrypts and seals values, and
- * chains the entries. Returns what to commit, and the results to deliver after the commit.
+ * One batch: decides each operation in order, on the state that the previous ones left, decrypts and encrypts values,
+ * and chains the entries. Returns what to commit, and the results to deliver after the commit.
  */
 
 import type { BatchState } from '../core/batch-state.ts';
@@ -12,8 +12,8 @@ import { isControlSubject, KEYSET_SUBJECT, type RecordedState, type Resource, su
 import { endsAuditKey, entryMac, handOver, headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { SetDigest } from '../crypto/row-mac.ts';
-import { dataKeyIdOf, decrypt, seal } from '../crypto/sealing.ts';
 import type { CompactRange, TreeNode } from '../crypto/tree.ts';
+import { dataKeyIdOf, decryptValue, encryptValue } from '../crypto/value-encryption.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Head, StoredChange } from '../store/store.ts';
 import {
@@ -122,8 +122,8 @@ export function decideBatch(
     else results.push({ kind: 'error', error: isRecorded ? toApiError(outcome.response.denial) : tooManyDenials() });
   }
   if (bumpsEpoch) epoch += 1;
-  if (keys.version !== committedKeys.version) changes.push({ kind: 'putKeyset', keyset: keys.sealed() });
-  changes.push(...countSeals(changes));
+  if (keys.version !== committedKeys.version) changes.push({ kind: 'putKeyset', keyset: keys.encryptedKeyset() });
+  changes.push(...countEncryptions(changes));
   const control = bumpsEpoch ? digest.toString() : tip.control;
   const fields = { seq, hmac, epoch, tree: tree.toString(), control };
   const head: Head = { ...fields, mac: headMac(keys.auditAt(seq), fields) };
@@ -149,7 +149,7 @@ function decryptOutcome(outcome: Outcome<unknown>, keys: VaultKeys): DecryptedOu
   const { response, entry, changes } = outcome;
   if (!('decrypt' in response)) return { response, entry, changes };
   const { content, associatedData, onFailure, reject, reply } = response.decrypt;
-  const value = content instanceof Secret ? content : decrypt(keys, content, associatedData);
+  const value = content instanceof Secret ? content : decryptValue(keys, content, associatedData);
   if (value === null) return decryptOutcome(onFailure(), keys);
   const rejection = reject?.(value) ?? null;
   return rejection === null ? { response: { reply: reply(value) }, entry, changes } : decryptOutcome(rejection, keys);
@@ -174,14 +174,14 @@ function entryWithoutMac(draft: EntryDraft, seq: number, timestamp: string, id: 
   };
 }
 
-function countSeals(changes: readonly StoredChange[]): StoredChange[] {
+function countEncryptions(changes: readonly StoredChange[]): StoredChange[] {
   const counts = new Map<string, number>();
   for (const change of changes) {
     if (change.kind !== 'addVersion' && change.kind !== 'reencrypt') continue;
     const keyId = dataKeyIdOf(change.sealed);
     counts.set(keyId, (counts.get(keyId) ?? 0) + 1);
   }
-  return Array.from(counts, ([keyId, seals]) => ({ kind: 'countSeals', keyId, seals }));
+  return Array.from(counts, ([keyId, seals]) => ({ kind: 'countEncryptions', keyId, seals }));
 }
 
 // Turns the changes of an outcome into stored changes, and into the states that the audit log records of the rows.
@@ -202,9 +202,14 @@ function toStored(
       const { credential, version } = change;
       const { content, ...rest } = version;
       if (!(content instanceof Secret))
-        throw new ApiError('INTERNAL_ERROR', 'A new version was sealed before its batch.');
+        throw new ApiError('INTERNAL_ERROR', 'A new version was encrypted before its batch.');
       const { type, version: number } = rest;
-      const sealed = seal(keys, content, { credentialId: credential.id, path: credential.path, type, version: number });
+      const sealed = encryptValue(keys, content, {
+        credentialId: credential.id,
+        path: credential.path,
+        type,
+        version: number,
+      });
       return { kind: 'addVersion', credentialId: credential.id, version: rest, sealed };
     }
     default:
@@ -213,10 +218,10 @@ function toStored(
 }
 
 function reencrypted({ bound, content }: Extract<Change, { kind: 'reencrypt' }>, keys: VaultKeys): StoredChange | null {
-  const value = decrypt(keys, content, bound);
+  const value = decryptValue(keys, content, bound);
   if (value === null) return null;
   const { credentialId, path, version } = bound;
-  return { kind: 'reencrypt', credentialId, path, version, from: content, sealed: seal(keys, value, bound) };
+  return { kind: 'reencrypt', credentialId, path, version, from: content, sealed: encryptValue(keys, value, bound) };
 }
 
 /**

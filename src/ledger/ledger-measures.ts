@@ -18,8 +18,8 @@ export class LedgerMeasures {
   readonly denials = new Counter(DENIAL_CLASSES);
   readonly lastHour = new LastHour();
   readonly leasesIssued = new Counter<'retrieve' | 'use'>(['retrieve', 'use']);
-  /** Versions of credentials that were sealed. */
-  valuesSealed = 0;
+  /** Versions of credentials that were encrypted. */
+  valuesEncrypted = 0;
 
   committed(entries: readonly AuditEntry[], changes: readonly StoredChange[], now: number): void {
     for (const { event_type, result, code } of entries) {
@@ -34,7 +34,7 @@ export class LedgerMeasures {
     }
     for (const change of changes) {
       if (change.kind === 'addLease') this.leasesIssued.add(change.lease.kind);
-      else if (change.kind === 'addVersion') this.valuesSealed += 1;
+      else if (change.kind === 'addVersion') this.valuesEncrypted += 1;
     }
   }
 }

@@ -8,7 +8,7 @@ import type { AgentId } from '../core/names.ts';
 import type { Resource } from '../core/resources.ts';
 import { checkpointSigner, openCheckpoint } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { decrypt } from '../crypto/sealing.ts';
+import { decryptValue } from '../crypto/value-encryption.ts';
 import { isAuthentic } from '../ledger/authenticated-rows.ts';
 import {
   ACCESS_COUNTS,
@@ -113,7 +113,7 @@ export class RestoreChecks {
     const sampled = this.#sampledById.get(id);
     if (sampled === undefined) return;
     const { type, version, sealed } = CREDENTIAL_VERSIONS.decode(row);
-    if (decrypt(this.#keys, sealed, { ...sampled, type, version }) === null) this.#notDecrypted += 1;
+    if (decryptValue(this.#keys, sealed, { ...sampled, type, version }) === null) this.#notDecrypted += 1;
     else this.#decrypted += 1;
   }
 

@@ -4,7 +4,7 @@
  */
 
 import { rmSync } from 'node:fs';
-import type { SealedAgentKey } from '../backup/records.ts';
+import type { EncryptedAgentKey } from '../backup/records.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { publicKeyOfPem } from '../crypto/signatures.ts';
@@ -35,7 +35,7 @@ interface Restored {
   readonly keys: VaultKeys;
   readonly request: RestoreRequest;
   readonly agents: ReadonlyMap<AgentId, RestoredAgent>;
-  readonly agentKeys: readonly SealedAgentKey[];
+  readonly agentKeys: readonly EncryptedAgentKey[];
   readonly reason: string;
 }
 

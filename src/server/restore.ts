@@ -10,7 +10,7 @@ import { decryptFile } from '../backup/encryption.ts';
 import { damaged } from '../backup/errors.ts';
 import type { BackupSummary } from '../backup/file.ts';
 import { readRecords } from '../backup/record-reader.ts';
-import type { BackupHeader, BackupTotals, Cell, SealedAgentKey } from '../backup/records.ts';
+import type { BackupHeader, BackupTotals, Cell, EncryptedAgentKey } from '../backup/records.ts';
 import { decodeStoredKeys, encodeStoredKeys } from '../backup/stored-keys.ts';
 import { checkpointSigner, verifierKey } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
@@ -98,9 +98,9 @@ async function insertRows(
   { summary: { header, totals }, digest }: ReadBackup,
   writer: TransferTarget,
   { signal, progress }: RestoreReporter,
-): Promise<readonly SealedAgentKey[]> {
+): Promise<readonly EncryptedAgentKey[]> {
   const inserted = new Map<string, number>();
-  const agentKeys: SealedAgentKey[] = [];
+  const agentKeys: EncryptedAgentKey[] = [];
   for await (const record of readRecords(decryptFile(file, opener))) {
     signal.throwIfAborted();
     if (record.kind === 'agentKeys') for (const key of record.keys) agentKeys.push(key);

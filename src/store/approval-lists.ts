@@ -125,7 +125,7 @@ function toFound(row: Row): FoundApproval {
   return { id: String(row['id']) as ApprovalId, path: String(row['path']) as CredentialPath };
 }
 
-/** What was requested, sealed; null if it was removed. */
+/** The encrypted request; null if it was removed. */
 export function* readApprovalRequest(id: ApprovalId): Procedure<Uint8Array | null> {
   const [row] = yield sql`SELECT sealed FROM approval_requests WHERE id = ${id}`;
   return row?.['sealed'] instanceof Uint8Array ? row['sealed'] : null;

@@ -25,7 +25,7 @@ type SharedKind =
   | 'putKeySlot'
   | 'removeKeySlot'
   | 'putKeyset'
-  | 'countSeals'
+  | 'countEncryptions'
   | 'reencrypt';
 
 export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>, target: ChangeTarget): void {
@@ -70,7 +70,7 @@ export function writeChange(change: Extract<StoredChange, { kind: SharedKind }>,
       target.write(sql`UPDATE credential_versions SET sealed = ${change.sealed}
         WHERE credential_id = ${change.credentialId} AND version = ${change.version} AND sealed = ${change.from}`);
       return;
-    case 'countSeals':
+    case 'countEncryptions':
       target.write(sql`INSERT INTO data_key_seals (key_id, seals) VALUES (${change.keyId}, ${change.seals})
         ON CONFLICT (key_id) DO UPDATE SET seals = data_key_seals.seals + excluded.seals`);
       return;

@@ -12,10 +12,10 @@ export interface LeaseChunk {
 
 export interface Dialect {
   /**
-   * The tables or views with sealed values: columns `credential_id`, `version`, `type` and `sealed`, and a key that
+   * The tables or views with encrypted values: columns `credential_id`, `version`, `type` and `sealed`, and a key that
    * begins with the first two.
    */
-  readonly sealedSources: readonly string[];
+  readonly valueSources: readonly string[];
   /** Number of rows to read between two checks of the clock. */
   readonly chunkRows: number;
   /** Number of log entries to compare with a filter between two checks of the clock. */

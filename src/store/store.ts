@@ -7,8 +7,8 @@ import type { CredentialPath } from '../core/path.ts';
 import type { HeldResource, Resource, RowOf } from '../core/resources.ts';
 import type { AuditEntry, HeadFields } from '../vault/audit/audit-entry.ts';
 import type { StoredTreeNode } from '../vault/audit/proofs.ts';
-import type { CredentialVersion, Sealed } from '../vault/credentials/credential.ts';
-import type { SealedKeyset, WrappedKeySlot } from '../vault/keys/keyset.ts';
+import type { CredentialVersion, EncryptedValue } from '../vault/credentials/credential.ts';
+import type { EncryptedKeyset, WrappedKeySlot } from '../vault/keys/keyset.ts';
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../vault/leases/lease.ts';
 import { MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
 import type { PostgresAddress } from './postgres/address.ts';
@@ -42,23 +42,23 @@ export type StoredChange =
   | DirectChange
   | StoredPut
   | { readonly kind: 'putKeySlot'; readonly slot: Authenticated<WrappedKeySlot> }
-  | { readonly kind: 'putKeyset'; readonly keyset: SealedKeyset }
-  /** Replaces the sealed value of the version, if it is still `from`. */
+  | { readonly kind: 'putKeyset'; readonly keyset: EncryptedKeyset }
+  /** Replaces the encrypted value of the version, if it is still `from`. */
   | {
       readonly kind: 'reencrypt';
       readonly credentialId: CredentialId;
       readonly path: CredentialPath;
       readonly version: number;
-      readonly from: Sealed;
-      readonly sealed: Sealed;
+      readonly from: EncryptedValue;
+      readonly sealed: EncryptedValue;
     }
-  /** Adds to the number of values sealed under the data key. */
-  | { readonly kind: 'countSeals'; readonly keyId: string; readonly seals: number }
+  /** Adds to the number of values encrypted with the data key. */
+  | { readonly kind: 'countEncryptions'; readonly keyId: string; readonly seals: number }
   | {
       readonly kind: 'addVersion';
       readonly credentialId: CredentialId;
       readonly version: Omit<CredentialVersion, 'content'>;
-      readonly sealed: Sealed;
+      readonly sealed: EncryptedValue;
     };
 
 export interface WriteSet {

@@ -40,8 +40,8 @@ export function* readStoredKeys(): Procedure<StoredKeys> {
   };
 }
 
-/** The number of values sealed under each data key, by its id. */
-export function* readSeals(): Procedure<ReadonlyMap<string, number>> {
+/** The number of values encrypted with each data key, by its id. */
+export function* readEncryptionCounts(): Procedure<ReadonlyMap<string, number>> {
   const rows = yield sql`SELECT ${DATA_KEY_SEALS.list} FROM data_key_seals`;
   return new Map(rows.map((row) => DATA_KEY_SEALS.decode(row)).map(({ keyId, seals }) => [keyId, seals]));
 }

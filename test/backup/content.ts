@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decryptFile, encrypt } from '../../src/backup/encryption.ts';
 import { readRecords } from '../../src/backup/record-reader.ts';
-import { type BackupHeader, BackupWriter, type Cell, type SealedAgentKey } from '../../src/backup/records.ts';
+import { type BackupHeader, BackupWriter, type Cell, type EncryptedAgentKey } from '../../src/backup/records.ts';
 import type { Resource } from '../../src/core/resources.ts';
 import { subjectOf } from '../../src/core/resources.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
@@ -23,13 +23,13 @@ import { OPENER, RECIPIENT } from './fixture.ts';
 export interface Content {
   header: BackupHeader;
   readonly tables: Map<string, (readonly Cell[])[]>;
-  agentKeys: SealedAgentKey[];
+  agentKeys: EncryptedAgentKey[];
 }
 
 export async function readContent(file: string): Promise<Content> {
   let header: BackupHeader | null = null;
   const tables = new Map<string, (readonly Cell[])[]>();
-  const agentKeys: SealedAgentKey[] = [];
+  const agentKeys: EncryptedAgentKey[] = [];
   for await (const record of readRecords(decryptFile(file, OPENER))) {
     if (record.kind === 'header') ({ header } = record);
     if (record.kind === 'rows') tables.set(record.table, [...(tables.get(record.table) ?? []), ...record.rows]);

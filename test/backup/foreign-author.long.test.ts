@@ -57,8 +57,8 @@ async function renameAgent(content: Content, keys: VaultKeys, name: string | nul
     .with(columnOf(content, 'agents', 'name'), name ?? 'worker')
     .with(columnOf(content, 'agents', 'public_key'), made.publicKey);
   content.tables.set('agents', [cells]);
-  const sealed = encryptAgentKeys(keys, [{ id: agentId as AgentId, ...made }], []);
-  content.agentKeys = sealed.map((key) => ({ id: agentId, sealed: key.sealed }));
+  const encrypted = encryptAgentKeys(keys, [{ id: agentId as AgentId, ...made }], []);
+  content.agentKeys = encrypted.map((key) => ({ id: agentId, sealed: key.sealed }));
 }
 
 test('a backup in which an agent is named as a directory elsewhere is refused, and nothing there is deleted', async (t) => {

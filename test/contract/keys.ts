@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readSeals, readStoredKeys } from '../../src/store/vault-metadata.ts';
+import { readEncryptionCounts, readStoredKeys } from '../../src/store/vault-metadata.ts';
 import type { SlotId, SlotName } from '../../src/vault/keys/keyset.ts';
 import { headAt, KEY_CHECK, KEYS, SLOT, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
@@ -46,9 +46,9 @@ export function keyContract({ name, newPlace }: Subject): void {
           { kind: 'putKeySlot', slot: other },
           { kind: 'putKeySlot', slot: { ...SLOT, rootVersion: 2 } },
           { kind: 'putKeyset', keyset: { version: 2, rootVersion: 2, sealed: new Uint8Array([7]) } },
-          { kind: 'countSeals', keyId: '0a', seals: 2 },
-          { kind: 'countSeals', keyId: '0a', seals: 3 },
-          { kind: 'countSeals', keyId: '0b', seals: 1 },
+          { kind: 'countEncryptions', keyId: '0a', seals: 2 },
+          { kind: 'countEncryptions', keyId: '0a', seals: 3 },
+          { kind: 'countEncryptions', keyId: '0b', seals: 1 },
         ],
       })
     ).durable;
@@ -73,7 +73,7 @@ export function keyContract({ name, newPlace }: Subject): void {
       slots.map(({ id }) => id),
       ['slot-1'],
     );
-    assert.deepEqual([...(await store.run(readSeals()))].sort(), [
+    assert.deepEqual([...(await store.run(readEncryptionCounts()))].sort(), [
       ['0a', 5],
       ['0b', 1],
     ]);

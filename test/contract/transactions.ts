@@ -19,7 +19,7 @@ import {
 import type { Subject } from './store.ts';
 
 const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
-const plain = (sealed: unknown): number[] => [...(sealed as Uint8Array)];
+const plain = (encrypted: unknown): number[] => [...(encrypted as Uint8Array)];
 
 export function turnContract({ name, newVault }: Subject): void {
   test(`${name}: a transaction without keys loads nothing`, async (t) => {
@@ -52,8 +52,8 @@ export function turnContract({ name, newVault }: Subject): void {
   test(`${name}: a transaction finds the newest version of a value, or the one with the number`, async (t) => {
     const store = await newVault(t);
     const credential = aCredential('a', { version: 3 });
-    const sealed = [bytes(1, 0, 255), bytes(2), bytes(3, 3)];
-    const add = sealed.map((content, index) => versioned(credential, index + 1, content));
+    const encrypted = [bytes(1, 0, 255), bytes(2), bytes(3, 3)];
+    const add = encrypted.map((content, index) => versioned(credential, index + 1, content));
     await commit(store, { changes: [stored(credential), stored(aCredential('b')), ...add] });
     const key = { credential: asPath('a') };
     for (const [version, number] of [
@@ -67,7 +67,7 @@ export function turnContract({ name, newVault }: Subject): void {
       assert.ok(only);
       const { content, ...rest } = only.version;
       assert.deepEqual([only.credentialId, rest], [credential.id, aVersion(number)]);
-      assert.deepEqual(plain(content), plain(sealed[number - 1]));
+      assert.deepEqual(plain(content), plain(encrypted[number - 1]));
     }
     assert.deepEqual((await find(store, [{ ...key, version: 4 }])).versions, []);
     assert.deepEqual((await find(store, [{ credential: asPath('b'), version: 'newest' }])).versions, []);
@@ -82,10 +82,10 @@ export function turnContract({ name, newVault }: Subject): void {
   test(`${name}: a value of 256 KiB is returned byte for byte`, async (t) => {
     const store = await newVault(t);
     const credential = aCredential('a');
-    const sealed = Uint8Array.from({ length: 262_144 + 33 }, (_, i) => (i * 31) & 0xff);
-    await commit(store, { changes: [stored(credential), versioned(credential, 1, sealed)] });
+    const encrypted = Uint8Array.from({ length: 262_144 + 33 }, (_, i) => (i * 31) & 0xff);
+    await commit(store, { changes: [stored(credential), versioned(credential, 1, encrypted)] });
     const { versions } = await find(store, [{ credential: asPath('a'), version: 'newest' }]);
-    assert.ok(Buffer.from(sealed).equals(versions[0]?.version.content as Uint8Array));
+    assert.ok(Buffer.from(encrypted).equals(versions[0]?.version.content as Uint8Array));
   });
 
   test(`${name}: a transaction finds the times of all versions, oldest first`, async (t) => {

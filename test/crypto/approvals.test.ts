@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fieldsMac } from '../../src/crypto/row-mac.ts';
-import { decryptApprovalRequest, encryptApprovalRequest } from '../../src/crypto/sealing.ts';
+import { decryptApprovalRequest, encryptApprovalRequest } from '../../src/crypto/value-encryption.ts';
 import { isAuthentic, withMac } from '../../src/ledger/authenticated-rows.ts';
 import type { Approval } from '../../src/vault/approvals/approval.ts';
 import { flipped, keysFrom, keysOf, readVectors } from './vectors.ts';
@@ -19,7 +19,7 @@ const keys = keysOf(vectors.root_key);
 const { id, text, sealed } = vectors.request;
 const bytes = Buffer.from(sealed, 'base64');
 
-test('the frozen request is sealed to the frozen bytes, and they are decrypted to it', () => {
+test('the frozen request is encrypted to the frozen bytes, and they are decrypted to it', () => {
   assert.equal(Buffer.from(encryptApprovalRequest(keys.row, id, text)).toString('base64'), sealed);
   assert.equal(decryptApprovalRequest(keys.row, id, bytes), text);
 });

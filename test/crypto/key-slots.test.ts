@@ -39,7 +39,7 @@ test('the frozen secret opens the frozen slot and keyset', () => {
   assert.equal(keys.checkValue, document.check);
   assert.deepEqual([keys.version, keys.rootVersion], [7, 3]);
   assert.deepEqual(keys.dataKeyIds, ['0a1b2c3d', '4e5f6071']);
-  assert.equal(base64(keys.seal), document.data[1]?.key);
+  assert.equal(base64(keys.currentDataKey), document.data[1]?.key);
   assert.equal(base64(keys.dataKey(Buffer.from('0a1b2c3d', 'hex')) ?? assert.fail()), document.data[0]?.key);
   assert.equal(keys.dataKey(Buffer.from('00000000', 'hex')), null);
   assert.equal(base64(keys.auditAt(0)), document.audit[0]?.key);
@@ -95,7 +95,7 @@ const secrets = new Map(['a', 'b', 'c', 'd'].map((name, index) => [name, new Uin
 /** What is stored after the slots were added and the others removed. */
 function storedWith(keys: VaultKeys, names: readonly string[]): StoredKeys {
   const slots = names.map((name) => keys.wrap(slotOf(name, secrets.get(name) ?? assert.fail())));
-  return { keyCheck: keys.checkValue, vaultId: keys.vaultId, keyset: keys.sealed(), slots };
+  return { keyCheck: keys.checkValue, vaultId: keys.vaultId, keyset: keys.encryptedKeyset(), slots };
 }
 
 test('any one slot opens in every combination of four, and a removed one never does', () => {
@@ -134,7 +134,7 @@ test('a rotated root key opens with every slot that was wrapped again, and a nod
   assert.equal(VaultKeys.open({ ...before, slots: after.slots }, secrets.get('a') ?? assert.fail()), null);
 });
 
-test('a running node takes over no keyset that another author has sealed to its slot', () => {
+test('a running node takes over no keyset that another author has wrapped for its slot', () => {
   const keys = VaultKeys.create(0, new Uint8Array(32));
   keys.edit({ kind: 'addSlot', id: 'a' as SlotId });
   keys.edit({ kind: 'addSigningKey', seed: new Secret(newKey()) });

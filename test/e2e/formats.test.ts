@@ -8,9 +8,9 @@ import type { ChallengeId } from '../../src/core/names.ts';
 import type { Resource } from '../../src/core/resources.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { fieldsMac, rowMac } from '../../src/crypto/row-mac.ts';
-import { decrypt } from '../../src/crypto/sealing.ts';
 import { decodeChallengeId, deriveNonce, hashToken } from '../../src/crypto/tokens.ts';
 import { CompactRange, encodeHash } from '../../src/crypto/tree.ts';
+import { decryptValue } from '../../src/crypto/value-encryption.ts';
 import { APPROVALS } from '../../src/store/schema.ts';
 import type { Head } from '../../src/store/store.ts';
 import type { Approval } from '../../src/vault/approvals/approval.ts';
@@ -38,12 +38,13 @@ function shows(...parts: readonly (string | number)[]): void {
 }
 
 test('the keys of the examples are those of the vectors', () => {
-  for (const purpose of ['seal', 'audit', 'challenge', 'row'] as const)
-    shows(`| ${purpose} | \`${keys[purpose].export().toString('base64')}\` |`);
+  const { currentDataKey: data, audit, challenge, row } = keys;
+  for (const [purpose, key] of Object.entries({ data, audit, challenge, row }))
+    shows(`| ${purpose} | \`${key.export().toString('base64')}\` |`);
 });
 
-test('the sealed value on the page has the documented layout and can be decrypted', () => {
-  interface Sealed {
+test('the encrypted value on the page has the documented layout and can be decrypted', () => {
+  interface ValueVectors {
     readonly sealed: readonly {
       name: string;
       credential_id: string;
@@ -54,19 +55,19 @@ test('the sealed value on the page has the documented layout and can be decrypte
       sealed: string;
     }[];
   }
-  const [example] = readVectors<Sealed>('sealing-v1.json').sealed;
+  const [example] = readVectors<ValueVectors>('sealing-v1.json').sealed;
   assert.ok(example);
   const bytes = Buffer.from(example.sealed, 'base64');
   const hex = (from: number, to: number): string => bytes.subarray(from, to).toString('hex');
   const end = bytes.length;
   shows('sealed           ', example.sealed);
-  shows('format           ', hex(0, 1), '\nseal key id      ', hex(1, 5), '\nnonce            ', hex(5, 17));
+  shows('format           ', hex(0, 1), '\ndata key id      ', hex(1, 5), '\nnonce            ', hex(5, 17));
   shows('ciphertext       ', hex(17, end - 16), '\ntag              ', hex(end - 16, end));
   const { credential_id: credentialId, path, type, version } = example;
   shows('associated JSON  ', JSON.stringify(['leasehold-value-v1', credentialId, path, type, version]));
   shows(`version ${version} of \`${path}\`, of type \`${type}\`, with the value \`${example.value}\``);
   const boundTo = { credentialId, path, type, version } as AssociatedData;
-  assert.equal(decrypt(keys, bytes, boundTo)?.reveal(), example.value);
+  assert.equal(decryptValue(keys, bytes, boundTo)?.reveal(), example.value);
 });
 
 test('the row MACs on the page match the code', () => {

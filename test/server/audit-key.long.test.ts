@@ -33,8 +33,8 @@ test('audit key prints the key of the entry MACs, also while the service runs, a
   const answer = await service.admin.get('/api/v1/audit/export');
   const [seq, hmac, mac, epoch, tree, control] = answer.headers.get('leasehold-audit-head')?.split(' ') ?? [];
   const fields = [Number(seq), hmac, Number(epoch), tree, control === '-' ? null : control];
-  const sealed = JSON.stringify(['leasehold-head-v2', ...fields]);
-  assert.equal(createHmac('sha256', Buffer.from(output, 'base64')).update(sealed).digest('base64'), mac);
+  const signed = JSON.stringify(['leasehold-head-v2', ...fields]);
+  assert.equal(createHmac('sha256', Buffer.from(output, 'base64')).update(signed).digest('base64'), mac);
 });
 
 test('audit key creates neither a key nor a directory: one line and 1', async (t) => {

@@ -48,7 +48,7 @@ test('a checkpoint file that cannot be written is late, and the one of the data 
   assert.deepEqual(of(families, 'data-directory'), { waiting: 0, failures: 0 });
 });
 
-test('the age of the newest backup and the sealed values are there for a node that starts later', async (t) => {
+test('a node that starts later shows the age of the newest backup and the count of encrypted values', async (t) => {
   await service.agent('reader', { 'a/*': ['retrieve'] });
   assert.equal((await admin.post('/api/v1/backup', {})).status, 200);
   const complete = '/api/v1/audit?event_type=service.backup_result&result=allowed';

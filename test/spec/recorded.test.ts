@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { type Client, logIn, readAgentKey, verifyAs } from '../kit/client.ts';
 import { executeSql, readDatabaseBytes } from '../kit/direct-db.ts';
+import { alterNewestAt, bytes, concatBytes } from '../kit/encrypted-values.ts';
 import { assertKeys, assertRejected, auditEntriesOf, TIMESTAMP, UUID } from '../kit/responses.ts';
-import { alterNewestAt, bytes, concatBytes } from '../kit/sealed-values.ts';
 import { startTestService } from '../kit/service.ts';
 
 const ENTRY =

@@ -80,7 +80,7 @@ export interface OpenOptions {
   readonly budgets?: Partial<BudgetLimits>;
   /** The interval of retries of failed key file operations; by default longer than a test. */
   readonly recoveryIntervalMs?: number;
-  readonly reencryption?: Pick<ReencryptionParts, 'maxSeals'>;
+  readonly reencryption?: Pick<ReencryptionParts, 'maxEncryptions'>;
   /** Whether the vault is in recovery mode. */
   readonly isReadOnly?: boolean;
 }

@@ -19,7 +19,7 @@ import { revokeLeases } from '../../src/vault/leases/leases.ts';
 import { createPolicy, readPolicy } from '../../src/vault/policies/endpoints.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
 import { executeSql } from '../kit/direct-db.ts';
-import { alterNewestAt, bytes, concatBytes, idAt, newestSealedAt, removeNewestAt } from '../kit/sealed-values.ts';
+import { alterNewestAt, bytes, concatBytes, idAt, newestValueAt, removeNewestAt } from '../kit/encrypted-values.ts';
 import { as, enrol, logIn, newAgentKey, unchecked } from './agents-fixture.ts';
 import {
   admin,
@@ -35,7 +35,7 @@ import {
 } from './fixture.ts';
 
 const rowOf = (path: string, version: number): string => `credential_id = ${idAt(path)} AND version = ${version}`;
-const sealedOf = (path: string, version: 1): string =>
+const storedValue = (path: string, version: 1): string =>
   `(SELECT sealed FROM credential_versions WHERE ${rowOf(path, version)})`;
 const alterFirst = (assignment: string): string =>
   `UPDATE credential_versions SET ${assignment} WHERE ${rowOf('prod/key', 1)}`;
@@ -52,9 +52,9 @@ const UNREADABLE: readonly (readonly [what: string, sql: string, version: number
   ['a byte of it is altered', alterNewest((column) => anotherEnd(column, 39)), null],
   ['its last byte is cut off', alterNewest((column) => `substr(${column}, 1, 38)`), null],
   ['nothing of it is left', alterNewest(() => bytes('')), null],
-  ['it is another credential’s', alterNewest(() => newestSealedAt('prod/other')), null],
-  ['it is an earlier version’s', alterNewest(() => sealedOf('prod/key', 1)), null],
-  ['it is a later version’s', alterFirst(`sealed = ${newestSealedAt('prod/key')}`), 1],
+  ['it is another credential’s', alterNewest(() => newestValueAt('prod/other')), null],
+  ['it is an earlier version’s', alterNewest(() => storedValue('prod/key', 1)), null],
+  ['it is a later version’s', alterFirst(`sealed = ${newestValueAt('prod/key')}`), 1],
   ['an older one is altered', alterFirst(`sealed = ${anotherEnd('sealed', 38)}`), 1],
   ['its credential has another type', "UPDATE credentials SET type = 'api_key' WHERE path = 'prod/key'", null],
   ['its version has another type', alterFirst("type = 'api_key'"), 1],

@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exportAuditKeys, importAuditKeys } from '../../src/crypto/chain.ts';
 import { newKey } from '../../src/crypto/keyset.ts';
-import { FIRST_SEALED, listOldSeals, type SealedCursor } from '../../src/store/sealed-values.ts';
+import { FIRST_VERSION, listVersionsToReencrypt, type VersionCursor } from '../../src/store/encrypted-values.ts';
 import type { ResultOf } from '../../src/store/statement.ts';
-import { readSeals } from '../../src/store/vault-metadata.ts';
+import { readEncryptionCounts } from '../../src/store/vault-metadata.ts';
 import { Secret } from '../../src/vault/credentials/credential.ts';
 import { rotateAuditKey, rotateDataKey, rotateRootKey } from '../../src/vault/keys/key-operations.ts';
 import { executeSql } from '../kit/direct-db.ts';
@@ -30,9 +30,9 @@ const fresh = () => new Secret(newKey());
 /** How many stored values are not under the current key. */
 async function countOld({ real, keys }: OpenedVault): Promise<number> {
   let count = 0;
-  for (let cursor: SealedCursor | null = FIRST_SEALED; cursor !== null; ) {
-    const step: ResultOf<typeof listOldSeals> = await real.run(
-      listOldSeals(real.dialect, keys.dataKeyIds.at(-1) ?? '', cursor, 100),
+  for (let cursor: VersionCursor | null = FIRST_VERSION; cursor !== null; ) {
+    const step: ResultOf<typeof listVersionsToReencrypt> = await real.run(
+      listVersionsToReencrypt(real.dialect, keys.dataKeyIds.at(-1) ?? '', cursor, 100),
     );
     count += step.rows.length;
     cursor = step.next;
@@ -69,7 +69,7 @@ test('a value that becomes a former version during a pass is re-encrypted, befor
   let steps = 0;
   const vault: OpenedVault = await openVault(t, {
     inFront: (store) =>
-      inFrontOfReads(store, listOldSeals, async (read) => {
+      inFrontOfReads(store, listVersionsToReencrypt, async (read) => {
         const step = await read();
         if (steps++ === 0) await put(vault, 'a/b', 'newer');
         return step;
@@ -144,11 +144,11 @@ test('a pass that a crash ends is completed after the next start, and no value i
   }
 });
 
-test('seals are counted durably, and a key that has sealed many values is replaced', async (t) => {
-  const vault = await openVault(t, { reencryption: { maxSeals: 4 } });
+test('encryptions are counted durably, and a key that has encrypted many values is replaced', async (t) => {
+  const vault = await openVault(t, { reencryption: { maxEncryptions: 4 } });
   for (const n of [1, 2, 3]) await put(vault, `a/${n}`);
   const [first = ''] = vault.keys.dataKeyIds;
-  assert.equal((await vault.real.run(readSeals())).get(first), 3);
+  assert.equal((await vault.real.run(readEncryptionCounts())).get(first), 3);
   vault.reencryption.begin();
   await vault.reencryption.idle();
   assert.deepEqual(vault.keys.dataKeyIds, [first]);

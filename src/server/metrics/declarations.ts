@@ -95,7 +95,7 @@ const EVIDENCE_METRICS: readonly Metric[] = [
     'leasehold_data_key_seals',
     'Values encrypted with the current data key, at the last count.',
     ({ inventory }) => {
-      return inventory.read()?.seals ?? null;
+      return inventory.read()?.encryptions ?? null;
     },
   ),
   gauge('leasehold_backup_age_seconds', 'Age of the newest complete backup in the log.', ({ inventory, vault }) => {
@@ -170,7 +170,7 @@ export const METRICS: readonly Metric[] = [
   counter(
     'leasehold_values_sealed_total',
     'Values that this process encrypted with the data key.',
-    ({ vault }) => vault.ledger.measures.valuesSealed,
+    ({ vault }) => vault.ledger.measures.valuesEncrypted,
   ),
   // Leases, sessions, agents.
   counters(

@@ -10,7 +10,7 @@ import { countActiveLeases } from '../../store/lease-lists.ts';
 import type { Store } from '../../store/port.ts';
 import { type AuditFilter, NEWEST_LEASE } from '../../store/queries.ts';
 import type { ResultOf } from '../../store/statement.ts';
-import { countOpenSessions, readSeals } from '../../store/vault-metadata.ts';
+import { countOpenSessions, readEncryptionCounts } from '../../store/vault-metadata.ts';
 import { STEP_ROWS, yieldToEventLoop } from '../../vault/paging.ts';
 
 const MIN_INTERVAL_MS = 10_000;
@@ -20,7 +20,7 @@ const REST_FACTOR = 50;
 interface Counted {
   readonly leases: { readonly retrieve: number; readonly use: number };
   readonly sessions: number;
-  readonly seals: number;
+  readonly encryptions: number;
   /** When the newest complete backup was recorded, in milliseconds since 1970; null if none is known. */
   readonly backupAt: number | null;
   /** Time of the count, on the clock of `performance.now()`. */
@@ -69,11 +69,11 @@ export class Inventory {
     try {
       const leases = await this.#countLeases();
       const sessions = await this.#countSessions();
-      const seals = (await this.#store.run(readSeals())).get(this.#keys.dataKeyIds.at(-1) ?? '') ?? 0;
+      const encryptions = (await this.#store.run(readEncryptionCounts())).get(this.#keys.dataKeyIds.at(-1) ?? '') ?? 0;
       const { last } = await this.#store.run(readHead());
       if (!this.#isStopped) await this.#backup.search(last?.seq ?? 0);
       const backupAt = this.#backup.at;
-      if (!this.#isStopped) this.#latest = { leases, sessions, seals, backupAt, at: performance.now() };
+      if (!this.#isStopped) this.#latest = { leases, sessions, encryptions, backupAt, at: performance.now() };
     } catch {
       // The next scrape tries again.
     }

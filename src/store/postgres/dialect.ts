@@ -15,7 +15,7 @@ const toLike = (glob: string): string =>
     .replaceAll('?', '_');
 
 export const POSTGRES_DIALECT: Dialect = {
-  sealedSources: ['credential_versions'],
+  valueSources: ['credential_versions'],
   chunkRows: CHUNK_ROWS,
   chunkEntries: CHUNK_ENTRIES,
   chunkComparisons: CHUNK_COMPARISONS,

@@ -14,7 +14,7 @@ const CHUNK_COMPARISONS = 512 * 1024;
 
 export const sqliteDialect = (counts: AccessCounts): Dialect => ({
   // ORDER: values move from the first to the second, so that one that moves during a pass is found there.
-  sealedSources: [
+  valueSources: [
     '(SELECT id AS credential_id, version, type, newest_sealed AS sealed FROM credentials WHERE newest_sealed IS NOT NULL)',
     'credential_versions',
   ],

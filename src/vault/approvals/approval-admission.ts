@@ -14,7 +14,7 @@ import { type AgentBudgets, withBudget } from '../agents/agent-budgets.ts';
 
 /** Operators could not read more of one agent. */
 const MAX_PENDING_OF_AGENT = 200;
-/** Approximate size of the rows of an approval without the sealed request. */
+/** Approximate size of the rows of an approval without the encrypted request. */
 const ROWS_BYTES = 2048;
 const RETRY_AFTER_SECONDS = 1;
 
@@ -24,9 +24,9 @@ export interface ApprovalAdmissionParts {
   readonly budgets: AgentBudgets;
 }
 
-/** Work after which an approval with a sealed request of that size may have been added. */
+/** Work after which an approval with an encrypted request of that size may have been added. */
 export interface AddingWork<R> {
-  readonly sealedBytes: number;
+  readonly requestBytes: number;
   run(): Promise<R>;
   /** Whether it was: another request of the agent may have added it before. */
   hasAdded(result: R): boolean;
@@ -59,7 +59,7 @@ export class ApprovalAdmission {
     }
   }
 
-  async #admit<R>(context: Context, agentId: AgentId, { sealedBytes, run, hasAdded }: AddingWork<R>): Promise<R> {
+  async #admit<R>(context: Context, agentId: AgentId, { requestBytes, run, hasAdded }: AddingWork<R>): Promise<R> {
     const { store, clock, budgets } = this.#parts;
     const now = clock.now();
     const query = { agentId, agentName: null, status: 'pending' as const, now };
@@ -68,7 +68,7 @@ export class ApprovalAdmission {
       const message = `${MAX_PENDING_OF_AGENT} requests of this agent wait for approvals. Try again when some are answered.`;
       throw new ApiError('RATE_LIMITED', message, RETRY_AFTER_SECONDS);
     }
-    const stored = () => withBudget(budgets.storedBytes, context, ROWS_BYTES + sealedBytes, now, run, hasAdded);
+    const stored = () => withBudget(budgets.storedBytes, context, ROWS_BYTES + requestBytes, now, run, hasAdded);
     return withBudget(budgets.leases, context, 1, now, stored, hasAdded);
   }
 }

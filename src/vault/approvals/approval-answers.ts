@@ -4,7 +4,7 @@ import type { ActorName } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { sha256Base64 } from '../../crypto/primitives.ts';
-import { decryptApprovalRequest } from '../../crypto/sealing.ts';
+import { decryptApprovalRequest } from '../../crypto/value-encryption.ts';
 import { isAuthentic } from '../../ledger/authenticated-rows.ts';
 import {
   countApprovals,
@@ -70,8 +70,8 @@ export interface ReadApproval {
 export async function readApproval(vault: Vault, context: Context, id: ApprovalId): Promise<ReadApproval> {
   const { store, keys, ledger } = vault;
   const { approval, now } = await ledger.read(read(context, await findPlace(vault, id)));
-  const sealed = approval.action === 'use' ? await store.run(readApprovalRequest(id)) : null;
-  const text = sealed === null ? null : decryptApprovalRequest(keys.row, id, sealed);
+  const encrypted = approval.action === 'use' ? await store.run(readApprovalRequest(id)) : null;
+  const text = encrypted === null ? null : decryptApprovalRequest(keys.row, id, encrypted);
   return { approval, request: text === null ? null : (JSON.parse(text) as ShownCall), now };
 }
 

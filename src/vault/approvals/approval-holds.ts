@@ -9,7 +9,7 @@ import type { CredentialPath } from '../../core/path.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import { newId, newNonce, sha256Base64 } from '../../crypto/primitives.ts';
 import { fieldsMac } from '../../crypto/row-mac.ts';
-import { encryptApprovalRequest } from '../../crypto/sealing.ts';
+import { encryptApprovalRequest } from '../../crypto/value-encryption.ts';
 import { ApiError } from '../../engine/errors.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -96,7 +96,7 @@ export class ApprovalHolds {
       const { agentId }: ApprovalNeeded = reply;
       const ask = this.#ask(reply, request, tries > 0);
       const adding: AddingWork<R | ApprovalPending> = {
-        sealedBytes: ask.sealedRequest?.length ?? 0,
+        requestBytes: ask.encryptedRequest?.length ?? 0,
         run: () => ledger.submit(attempt(ask)),
         hasAdded: (result) => isUndecided(result) && result.approval === 'pending' && result.id === ask.id,
       };
@@ -123,7 +123,7 @@ export class ApprovalHolds {
       nonce: newNonce(),
       key: fieldsMac(keys.row, 'approval-key', coveredParts(agentId, action, path, terms, covered)) as ApprovalKey,
       needed,
-      sealedRequest: mayAdd ? encryptApprovalRequest(keys.row, id, shown(request)) : null,
+      encryptedRequest: mayAdd ? encryptApprovalRequest(keys.row, id, shown(request)) : null,
       awaited: null,
       digestOf: sha256Base64,
     };

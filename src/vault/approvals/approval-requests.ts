@@ -35,7 +35,7 @@ export interface ApprovalAttempt {
   readonly key: ApprovalKey;
   readonly needed: ApprovalNeeded;
   /** Null to find an approval, and add none. */
-  readonly sealedRequest: Uint8Array | null;
+  readonly encryptedRequest: Uint8Array | null;
   /** The approval that the caller waits for already. */
   readonly awaited: ApprovalId | null;
   /** Base64 of the SHA-256. */
@@ -130,10 +130,10 @@ function decideApproval(
     const error = endOfApproval(current, status, now);
     if (error !== null) return denied(input, error, { policyName: subject.policyName });
   }
-  // Another request needs another id, nonce and sealed text.
+  // Another request needs another id, nonce and ciphertext.
   const isSpent = ask.awaited === ask.id || known.some(({ id }) => id === ask.id);
-  if (isSpent || ask.sealedRequest === null) return succeeded<ApprovalPending>(ask.needed, null);
-  return askForApproval(input, subject, ask, { basis, tokenHash, sealedRequest: ask.sealedRequest });
+  if (isSpent || ask.encryptedRequest === null) return succeeded<ApprovalPending>(ask.needed, null);
+  return askForApproval(input, subject, ask, { basis, tokenHash, encryptedRequest: ask.encryptedRequest });
 }
 
 function tokenHashOf({ caller }: OperationInput): TokenHash {
@@ -163,7 +163,11 @@ function askForApproval(
   { caller, state, moment, entry }: OperationInput,
   { action, path, policyName, request, purpose }: ApprovedSubject,
   { id, nonce, key, needed: { terms } }: ApprovalAttempt,
-  { basis, tokenHash, sealedRequest }: Pick<Approval, 'basis' | 'tokenHash'> & { readonly sealedRequest: Uint8Array },
+  {
+    basis,
+    tokenHash,
+    encryptedRequest,
+  }: Pick<Approval, 'basis' | 'tokenHash'> & { readonly encryptedRequest: Uint8Array },
 ): Outcome<ApprovalPending> {
   const { now } = moment;
   const agentName = actorName(caller);
@@ -208,8 +212,8 @@ function askForApproval(
     eventType: ASKED,
   };
   const grantMs = Math.max(terms.seconds * 1000, ENDED_NOTICE_MS);
-  const sealed: ApprovalRequest = { id, expiresAt: answerBy + grantMs, sealed: sealedRequest };
-  return pending(approval, asked, [putRow('approval', approval), { kind: 'addApprovalRequest', request: sealed }]);
+  const stored: ApprovalRequest = { id, expiresAt: answerBy + grantMs, sealed: encryptedRequest };
+  return pending(approval, asked, [putRow('approval', approval), { kind: 'addApprovalRequest', request: stored }]);
 }
 
 /** The denial of a request whose approval ended; null if it ended so long ago that the request asks again. */

@@ -1,18 +1,18 @@
 /**
- * Seals the private keys of agents for a backup. WHY under the vault's key, within an encrypted file: the holder of a
- * backup without the root key must not be able to log in as an agent.
+ * Encrypts the private keys of agents for a backup. WHY with the vault's data key, within an encrypted file: the
+ * holder of a backup without the root key must not be able to log in as an agent.
  */
-import type { SealedAgentKey } from '../../backup/records.ts';
+import type { EncryptedAgentKey } from '../../backup/records.ts';
 import type { AgentId, CredentialId, CredentialType, PublicKey } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import { decodeStrictBase64 } from '../../crypto/primitives.ts';
-import { decrypt, seal } from '../../crypto/sealing.ts';
+import { decryptValue, encryptValue } from '../../crypto/value-encryption.ts';
 import { type AssociatedData, Secret } from '../credentials/credential.ts';
 import type { AgentKey } from '../ports.ts';
 
 /** A key that may belong to an agent in the snapshot: the process that reads the snapshot decides. */
-export interface CandidateKey extends SealedAgentKey {
+export interface CandidateKey extends EncryptedAgentKey {
   readonly publicKey: PublicKey;
   /** Whether the file was there before the snapshot and after it. */
   readonly isStable: boolean;
@@ -29,7 +29,7 @@ function associatedData(id: AgentId): AssociatedData {
 }
 
 /**
- * Seals the keys that were read before the snapshot and after it. WHY both: a rotation may replace the file of a key
+ * Encrypts the keys that were read before the snapshot and after it. WHY both: a rotation may replace the file of a key
  * that the snapshot has, on either side of it.
  */
 export function encryptAgentKeys(
@@ -42,13 +42,13 @@ export function encryptAgentKeys(
   const late = new Set(after.map(nameOf));
   const distinct = new Map([...before, ...after].map((key) => [nameOf(key), key]));
   return [...distinct].map(([name, { id, publicKey, privateKeyPem }]) => {
-    const sealed = Buffer.from(seal(keys, new Secret(privateKeyPem), associatedData(id))).toString('base64');
+    const sealed = Buffer.from(encryptValue(keys, new Secret(privateKeyPem), associatedData(id))).toString('base64');
     return { id, publicKey, sealed, isStable: early.has(name) && late.has(name) };
   });
 }
 
 /** Null if it does not authenticate. */
-export function decryptAgentKey(keys: VaultKeys, id: AgentId, sealed: string): Secret | null {
-  const bytes = decodeStrictBase64(sealed);
-  return bytes === null ? null : decrypt(keys, bytes, associatedData(id));
+export function decryptAgentKey(keys: VaultKeys, id: AgentId, encrypted: string): Secret | null {
+  const bytes = decodeStrictBase64(encrypted);
+  return bytes === null ? null : decryptValue(keys, bytes, associatedData(id));
 }

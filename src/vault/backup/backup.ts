@@ -1,7 +1,7 @@
 /**
  * Streams a backup to the administrator, while the vault is in use. Another process reads one snapshot; this one only
- * passes its bytes on. Values stay sealed, and so are the private keys of agents: the stream without the root key opens
- * nothing. SOURCE: docs/backup.md.
+ * passes its bytes on. Values and the private keys of agents are encrypted, so that the stream without the root key
+ * opens nothing. SOURCE: docs/backup.md.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { on } from 'node:events';

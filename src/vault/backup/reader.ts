@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { getPriority, setPriority } from 'node:os';
 import type { Writable } from 'node:stream';
-import { BACKUP_FORMAT, BackupWriter, type Cell, type SealedAgentKey } from '../../backup/records.ts';
+import { BACKUP_FORMAT, BackupWriter, type Cell, type EncryptedAgentKey } from '../../backup/records.ts';
 import { encodeStoredKeys, type StoredKeysJson } from '../../backup/stored-keys.ts';
 import { StoreError, storeErrorOf } from '../../store/errors.ts';
 import { type BackupSource, openBackupSource } from '../../store/readers.ts';
@@ -93,9 +93,9 @@ async function* toRecords(
  * The keys whose public keys the snapshot has: at most one for each agent. @throws StoreError if the file of an agent's
  * key was replaced both before the snapshot and after it, so that neither reading of the files has it
  */
-async function selectKeys({ reader }: BackupSource, candidates: readonly CandidateKey[]): Promise<SealedAgentKey[]> {
+async function selectKeys({ reader }: BackupSource, candidates: readonly CandidateKey[]): Promise<EncryptedAgentKey[]> {
   const byAgent = Map.groupBy(candidates, ({ id }) => id);
-  const selected: SealedAgentKey[] = [];
+  const selected: EncryptedAgentKey[] = [];
   for await (const rows of reader.scan(AGENTS)) {
     for (const row of rows) {
       const found = byAgent.get(String(row['id'])) ?? [];

@@ -71,8 +71,8 @@ export const ACCESS_COUNT_ROWS = stored({
   fields: { credentialId, count: count() },
 });
 
-/** A value as it is stored; `crypto/sealing.ts` defines the bytes. */
-export type Sealed = Uint8Array;
+/** A value as it is stored; `crypto/value-encryption.ts` defines the bytes. */
+export type EncryptedValue = Uint8Array;
 
 export interface CredentialVersion {
   readonly version: number;
@@ -80,7 +80,7 @@ export interface CredentialVersion {
   readonly type: CredentialType;
   readonly createdAt: number;
   /** A `Secret` if the version was stored earlier in the same batch. */
-  readonly content: Sealed | Secret;
+  readonly content: EncryptedValue | Secret;
 }
 
 /** The associated data of a value: a ciphertext decrypts only under the same four fields. */
@@ -98,8 +98,8 @@ export function isKept(version: number, credential: Credential, versionsKept: nu
 
 /** Larger values are retrieved only. WHY: redacting one in a response must not delay the requests of others. */
 export const MAX_USED_VALUE_BYTES = 4096;
-/** A `Sealed` is longer than its value by this: format version, key id, nonce and tag. */
-const SEALED_OVERHEAD_BYTES = 33;
+/** An `EncryptedValue` is longer than its value by this: format version, key id, nonce and tag. */
+const ENCRYPTION_OVERHEAD_BYTES = 33;
 
 /** Length in UTF-8, without encoding it. */
 function utf8Length(text: string): number {
@@ -113,8 +113,8 @@ function utf8Length(text: string): number {
 }
 
 /** Whether a value, as it is stored, is too large for brokered requests. */
-export function isTooLargeToUse(content: Sealed | Secret): boolean {
-  const bytes = content instanceof Secret ? utf8Length(content.reveal()) : content.length - SEALED_OVERHEAD_BYTES;
+export function isTooLargeToUse(content: EncryptedValue | Secret): boolean {
+  const bytes = content instanceof Secret ? utf8Length(content.reveal()) : content.length - ENCRYPTION_OVERHEAD_BYTES;
   return bytes > MAX_USED_VALUE_BYTES;
 }
 

@@ -72,7 +72,7 @@ export function rotateDataKey(context: Context, key: Secret): Operation<null> {
   return operation<null>(spec, ({ moment, entry }) => succeeded(null, entry('allowed'), [addDataKey(key, moment.now)]));
 }
 
-/** A new root key, sealed to every slot. */
+/** A new root key, wrapped for every slot. */
 export function rotateRootKey(context: Context, root: Secret): Operation<null> {
   const spec = {
     context,
@@ -112,7 +112,7 @@ const addDataKey = (key: Secret, createdAt: number): Change => ({
   edit: { kind: 'addDataKey', key, createdAt },
 });
 
-/** The service's own rotation, before a data key has sealed too many values. */
+/** The server's own rotation, before a data key has encrypted too many values. */
 export function replaceUsedDataKey(key: Secret): Operation<null> {
   return byService('key.rotate', 'key:data', 'the key has encrypted many values', (now) => ({
     kind: 'addDataKey',

@@ -1,6 +1,6 @@
 /**
- * Key slots and the keyset, as data. Each slot opens the vault without the others: it holds the root key, sealed to a
- * public key whose private half follows from the slot's secret. The root key seals the keyset, which holds all keys.
+ * Key slots and the keyset, as data. Each slot opens the vault without the others: it holds the root key, wrapped for a
+ * public key whose private half follows from the slot's secret. The root key encrypts the keyset, which holds all keys.
  * SOURCE: docs/formats.md, "Keys".
  */
 
@@ -101,7 +101,7 @@ const KEYSET = {
   rootVersion: positive(),
   sealed: bytes({ min: 1, max: 1_048_576 }),
 };
-export type SealedKeyset = ValueOf<typeof KEYSET>;
+export type EncryptedKeyset = ValueOf<typeof KEYSET>;
 /** One row. */
 export const KEYSET_ROWS = stored({
   table: 'keyset',
@@ -123,7 +123,7 @@ export const DATA_KEY_ROWS = stored({
 
 export interface InitialKeys {
   readonly vaultId: VaultId;
-  readonly keyset: SealedKeyset;
+  readonly keyset: EncryptedKeyset;
   readonly slots: readonly (WrappedKeySlot & { readonly mac: string })[];
 }
 
@@ -131,7 +131,7 @@ export interface StoredKeys {
   /** The check value of the vault; null if the database holds no vault. */
   readonly keyCheck: string | null;
   readonly vaultId: VaultId | null;
-  readonly keyset: SealedKeyset | null;
+  readonly keyset: EncryptedKeyset | null;
   readonly slots: readonly (WrappedKeySlot & { readonly mac: string })[];
 }
 

@@ -1,7 +1,7 @@
 /**
- * Seals earlier values again after a rotation of the data key, in the background, and removes a data key under which no
+ * Re-encrypts earlier values after a rotation of the data key, in the background, and removes a data key under which no
  * value is left. A pass reads all versions in the order of their keys; after a crash the next start begins another one,
- * which skips what was done. Also makes a new data key before the current one has sealed too many values.
+ * which skips what was done. Also makes a new data key before the current one has encrypted too many values.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,16 +9,21 @@ import type { Operation } from '../../core/operation.ts';
 import type { VaultKeys } from '../../crypto/keys.ts';
 import { newKey } from '../../crypto/keyset.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import {
+  type EncryptedVersion,
+  FIRST_VERSION,
+  listVersionsToReencrypt,
+  type VersionCursor,
+} from '../../store/encrypted-values.ts';
 import type { Store } from '../../store/port.ts';
-import { FIRST_SEALED, listOldSeals, type SealedCursor, type SealedVersion } from '../../store/sealed-values.ts';
-import { readSeals } from '../../store/vault-metadata.ts';
+import { readEncryptionCounts } from '../../store/vault-metadata.ts';
 import { Secret } from '../credentials/credential.ts';
 import { replaceUsedDataKey, retireDataKey } from './key-operations.ts';
 
 /** Far below the limit of 2^32, because nodes count on their own between two checks. */
-const MAX_SEALS = 2 ** 30;
+const MAX_ENCRYPTIONS = 2 ** 30;
 const CHECK_INTERVAL_MS = 60_000;
-/** Rows read and values sealed in a step. With eight times as many, the p99 of retrievals doubled. */
+/** Rows read and values re-encrypted in a step. With eight times as many, the p99 of retrievals doubled. */
 const STEP_ROWS = 8;
 const MAX_STEP_BYTES = 1024 * 1024;
 /** How much longer than it worked a step waits, so that callers keep most of the time. */
@@ -29,7 +34,7 @@ export interface ReencryptionParts {
   readonly store: Pick<Store, 'run' | 'dialect'>;
   readonly keys: VaultKeys;
   readonly onFailure: (error: unknown) => void;
-  readonly maxSeals?: number;
+  readonly maxEncryptions?: number;
   readonly intervalMs?: number;
 }
 
@@ -89,16 +94,16 @@ export class Reencryption {
   }
 
   async #replaceUsedKey(): Promise<void> {
-    const { ledger, store, keys, maxSeals = MAX_SEALS } = this.#parts;
-    const seals = (await store.run(readSeals())).get(keys.dataKeyIds.at(-1) ?? '') ?? 0;
-    if (seals >= maxSeals) await ledger.submit(replaceUsedDataKey(new Secret(newKey())));
+    const { ledger, store, keys, maxEncryptions = MAX_ENCRYPTIONS } = this.#parts;
+    const encryptions = (await store.run(readEncryptionCounts())).get(keys.dataKeyIds.at(-1) ?? '') ?? 0;
+    if (encryptions >= maxEncryptions) await ledger.submit(replaceUsedDataKey(new Secret(newKey())));
   }
 
-  /** Seals what is under a former key. Resolves to the ids of keys under which a value is left. */
+  /** Re-encrypts the values under previous keys. Resolves to the ids of keys under which a value is left. */
   async #pass(): Promise<ReadonlySet<string>> {
     const { ledger, store, keys } = this.#parts;
     const left = new Set<string>();
-    let cursor: SealedCursor | null = FIRST_SEALED;
+    let cursor: VersionCursor | null = FIRST_VERSION;
     let isLastPass = false;
     let hasReencrypted = false;
     while (!this.#stopping.signal.aborted) {
@@ -106,11 +111,11 @@ export class Reencryption {
         // ORDER: a second pass proves that no value is left, and finds those that do not authenticate.
         if (isLastPass || !hasReencrypted) break;
         isLastPass = true;
-        cursor = FIRST_SEALED;
+        cursor = FIRST_VERSION;
       }
       const startedAt = performance.now();
-      const { rows, next }: { rows: readonly SealedVersion[]; next: SealedCursor | null } = await store.run(
-        listOldSeals(store.dialect, keys.dataKeyIds.at(-1) ?? '', cursor, STEP_ROWS),
+      const { rows, next }: { rows: readonly EncryptedVersion[]; next: VersionCursor | null } = await store.run(
+        listVersionsToReencrypt(store.dialect, keys.dataKeyIds.at(-1) ?? '', cursor, STEP_ROWS),
       );
       if (isLastPass) for (const { content } of rows) left.add(Buffer.from(content.subarray(1, 5)).toString('hex'));
       for (const part of isLastPass ? [] : bySize(rows)) {
@@ -126,8 +131,8 @@ export class Reencryption {
 }
 
 /** Parts of at most `MAX_STEP_BYTES`, so that a batch stays short. */
-function bySize(rows: readonly SealedVersion[]): SealedVersion[][] {
-  const parts: SealedVersion[][] = [];
+function bySize(rows: readonly EncryptedVersion[]): EncryptedVersion[][] {
+  const parts: EncryptedVersion[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
   for (const row of rows) {
     if (bytes + row.content.length > MAX_STEP_BYTES) {
@@ -141,7 +146,7 @@ function bySize(rows: readonly SealedVersion[]): SealedVersion[][] {
 }
 
 /** Not recorded: no value changes. */
-function reencryptOperation(rows: readonly SealedVersion[]): Operation<null> {
+function reencryptOperation(rows: readonly EncryptedVersion[]): Operation<null> {
   const changes = rows.map(({ bound, content }) => ({ kind: 'reencrypt' as const, bound, content }));
   return {
     reads: {},

@@ -187,7 +187,7 @@ export class World {
         nonce: `nonce ${this.seq}`,
         key: JSON.stringify(coveredParts(needed.agentId, 'use', PATH, needed.terms, covered)) as ApprovalKey,
         needed,
-        sealedRequest: new Uint8Array(),
+        encryptedRequest: new Uint8Array(),
         awaited,
         digestOf: (text) => text,
       });

@@ -1,14 +1,15 @@
 /**
  * Checks all state against the log, in steps: each row against the newest entry about it, each newest entry against its
- * row, and, if asked for, each sealed value. SOURCE: docs/formats.md, "State in the log".
+ * row, and, if asked for, each encrypted value. SOURCE: docs/formats.md, "State in the log".
  */
 
 import type { RowOf } from '../../../core/resources.ts';
 import { KEYSET_SUBJECT, RECORDED_RESOURCES, type RecordedResource, subjectOf } from '../../../core/resources.ts';
 import type { VaultKeys } from '../../../crypto/keys.ts';
-import { decrypt } from '../../../crypto/sealing.ts';
+import { decryptValue } from '../../../crypto/value-encryption.ts';
 import { isAuthentic } from '../../../ledger/authenticated-rows.ts';
 import type { Clock } from '../../../ledger/clock.ts';
+import { type ScannedCredential, scanValues } from '../../../store/encrypted-values.ts';
 import type { Store } from '../../../store/port.ts';
 import {
   type RecordedRow,
@@ -17,7 +18,6 @@ import {
   scanRows,
   scanSubjects,
 } from '../../../store/recorded-states.ts';
-import { type ScannedCredential, scanValues } from '../../../store/sealed-values.ts';
 import type { ResultOf } from '../../../store/statement.ts';
 import { type Authenticated, ENDED_APPROVAL_RETENTION_MS } from '../../../store/store.ts';
 import { readStoredKeys } from '../../../store/vault-metadata.ts';
@@ -186,9 +186,9 @@ function unreadableIn({ id, path, type, version, values }: ScannedCredential, ke
     problem: 'value unreadable',
   });
   const unreadable = values.filter((value) => {
-    const sealedType = value.version === version ? type : value.type;
-    const address = { credentialId: id, path, type: sealedType, version: value.version };
-    return decrypt(keys, value.sealed, address) === null;
+    const storedType = value.version === version ? type : value.type;
+    const address = { credentialId: id, path, type: storedType, version: value.version };
+    return decryptValue(keys, value.sealed, address) === null;
   });
   const isMissing = !values.some((value) => value.version === version);
   return [...unreadable.map((value) => problem(value.version)), ...(isMissing ? [problem(version)] : [])];

@@ -5,12 +5,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
-import { decrypt, seal } from '../../src/crypto/sealing.ts';
+import { decryptValue, encryptValue } from '../../src/crypto/value-encryption.ts';
 import { type AssociatedData, Secret } from '../../src/vault/credentials/credential.ts';
 import { wellFormedText } from '../kit/property.ts';
 import { flipped, keysFrom, keysOf, readVectors } from './vectors.ts';
 
-interface SealedVector {
+interface ValueVector {
   readonly name: string;
   readonly credential_id: CredentialId;
   readonly path: CredentialPath;
@@ -21,12 +21,12 @@ interface SealedVector {
 
 const vectors = readVectors<{
   root_key: string;
-  sealed: (SealedVector & { readonly value: string })[];
-  tampered: SealedVector[];
+  sealed: (ValueVector & { readonly value: string })[];
+  tampered: ValueVector[];
 }>('sealing-v1.json');
 const keys = keysOf(vectors.root_key);
 
-const boundOf = (vector: SealedVector): AssociatedData => ({
+const boundOf = (vector: ValueVector): AssociatedData => ({
   credentialId: vector.credential_id,
   path: vector.path,
   type: vector.type,
@@ -38,27 +38,27 @@ const bound: AssociatedData = {
   type: 'token' as CredentialType,
   version: 3,
 };
-const sealed = Buffer.from(seal(keys, new Secret('a short value'), bound));
+const encrypted = Buffer.from(encryptValue(keys, new Secret('a short value'), bound));
 
 test('the frozen values are decrypted to their texts', () => {
   assert.notEqual(vectors.sealed.length, 0);
   for (const vector of vectors.sealed) {
-    const value = decrypt(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector));
+    const value = decryptValue(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector));
     assert.equal(value?.reveal(), vector.value, vector.name);
   }
 });
 
 for (const vector of vectors.tampered) {
   test(`a frozen value cannot be decrypted: ${vector.name}`, () => {
-    assert.equal(decrypt(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector)), null);
+    assert.equal(decryptValue(keys, Buffer.from(vector.sealed, 'base64'), boundOf(vector)), null);
   });
 }
 
-test('a sealed value is decrypted to the same text, with any Unicode', () => {
+test('an encrypted value is decrypted to the same text, with any Unicode', () => {
   fc.assert(
     fc.property(wellFormedText(300), fc.nat(), (text, version) => {
       const under = { ...bound, version };
-      assert.equal(decrypt(keys, seal(keys, new Secret(text), under), under)?.reveal(), text);
+      assert.equal(decryptValue(keys, encryptValue(keys, new Secret(text), under), under)?.reveal(), text);
     }),
   );
 });
@@ -70,40 +70,41 @@ for (const [name, text] of [
   ['256 KiB of four bytes each', '\u{1f511}'.repeat(65_536)],
   ['256 KiB of NUL', '\0'.repeat(262_144)],
 ] as const) {
-  test(`a sealed value is decrypted to the same text: ${name}`, () => {
-    assert.ok(decrypt(keys, seal(keys, new Secret(text), bound), bound)?.reveal() === text);
+  test(`an encrypted value is decrypted to the same text: ${name}`, () => {
+    assert.ok(decryptValue(keys, encryptValue(keys, new Secret(text), bound), bound)?.reveal() === text);
   });
 }
 
 test('the layout is format version, key id, nonce, ciphertext of the length of the text, tag', () => {
-  assert.equal(sealed.length, 1 + 4 + 12 + Buffer.byteLength('a short value') + 16);
-  assert.equal(sealed[0], 1);
-  assert.deepEqual(sealed.subarray(1, 5), Buffer.from(keys.sealKeyId));
-  assert.equal(sealed.includes('short'), false);
+  assert.equal(encrypted.length, 1 + 4 + 12 + Buffer.byteLength('a short value') + 16);
+  assert.equal(encrypted[0], 1);
+  assert.deepEqual(encrypted.subarray(1, 5), Buffer.from(keys.currentDataKeyId));
+  assert.equal(encrypted.includes('short'), false);
 });
 
 test('a value with any single altered bit cannot be decrypted', () => {
-  for (const { altered, bit } of flipped(sealed)) assert.equal(decrypt(keys, altered, bound), null, `bit ${bit}`);
+  for (const { altered, bit } of flipped(encrypted))
+    assert.equal(decryptValue(keys, altered, bound), null, `bit ${bit}`);
 });
 
 test('a value of any other length cannot be decrypted', () => {
-  for (let length = 0; length < sealed.length; length++) {
-    assert.equal(decrypt(keys, sealed.subarray(0, length), bound), null, `cut to ${length}`);
-    assert.equal(decrypt(keys, sealed.subarray(sealed.length - length), bound), null, `the last ${length}`);
+  for (let length = 0; length < encrypted.length; length++) {
+    assert.equal(decryptValue(keys, encrypted.subarray(0, length), bound), null, `cut to ${length}`);
+    assert.equal(decryptValue(keys, encrypted.subarray(encrypted.length - length), bound), null, `the last ${length}`);
   }
-  assert.equal(decrypt(keys, Buffer.concat([sealed, Buffer.alloc(1)]), bound), null);
-  assert.equal(decrypt(keys, Buffer.concat([sealed, sealed]), bound), null);
+  assert.equal(decryptValue(keys, Buffer.concat([encrypted, Buffer.alloc(1)]), bound), null);
+  assert.equal(decryptValue(keys, Buffer.concat([encrypted, encrypted]), bound), null);
 });
 
 test('every other format version and every other key id is rejected before decryption', () => {
   for (let version = 0; version < 256; version++) {
     if (version === 1) continue;
-    assert.equal(decrypt(keys, Buffer.concat([Buffer.from([version]), sealed.subarray(1)]), bound), null);
+    assert.equal(decryptValue(keys, Buffer.concat([Buffer.from([version]), encrypted.subarray(1)]), bound), null);
   }
-  const renamed = Buffer.concat([sealed.subarray(0, 1), keysFrom(9).sealKeyId, sealed.subarray(5)]);
-  assert.equal(decrypt(keys, renamed, bound), null);
-  assert.equal(decrypt(keysFrom(9), renamed, bound), null);
-  assert.equal(decrypt(keysFrom(9), sealed, bound), null);
+  const renamed = Buffer.concat([encrypted.subarray(0, 1), keysFrom(9).currentDataKeyId, encrypted.subarray(5)]);
+  assert.equal(decryptValue(keys, renamed, bound), null);
+  assert.equal(decryptValue(keysFrom(9), renamed, bound), null);
+  assert.equal(decryptValue(keysFrom(9), encrypted, bound), null);
 });
 
 test('a value is decrypted only with the same associated data', () => {
@@ -111,9 +112,9 @@ test('a value is decrypted only with the same associated data', () => {
   const place = fc.record({ credentialId: text, path: text, type: text, version: fc.nat(20) });
   fc.assert(
     fc.property(place, place, (at, elsewhere) => {
-      const value = seal(keys, new Secret('v'), at as AssociatedData);
+      const value = encryptValue(keys, new Secret('v'), at as AssociatedData);
       const isSame = JSON.stringify(at) === JSON.stringify(elsewhere);
-      assert.equal(decrypt(keys, value, elsewhere as AssociatedData) !== null, isSame);
+      assert.equal(decryptValue(keys, value, elsewhere as AssociatedData) !== null, isSame);
     }),
   );
   for (const moved of [
@@ -123,14 +124,14 @@ test('a value is decrypted only with the same associated data', () => {
     { version: 4 },
     { path: 'a/bt' as CredentialPath, type: 'oken' as CredentialType },
   ]) {
-    assert.equal(decrypt(keys, sealed, { ...bound, ...moved }), null, JSON.stringify(moved));
+    assert.equal(decryptValue(keys, encrypted, { ...bound, ...moved }), null, JSON.stringify(moved));
   }
 });
 
-test('no two values share a nonce, and sealing a value twice gives different results', () => {
+test('no two values share a nonce, and encrypting a value twice gives different results', () => {
   const nonces = new Set<string>();
   for (let i = 0; i < 2000; i++) {
-    const value = Buffer.from(seal(keys, new Secret('same'), bound));
+    const value = Buffer.from(encryptValue(keys, new Secret('same'), bound));
     nonces.add(value.subarray(5, 17).toString('hex'));
   }
   assert.equal(nonces.size, 2000);

@@ -1,44 +1,44 @@
-/** Walks through the sealed values, in steps of a bounded number of rows. */
+/** Walks through the encrypted values, in steps of a bounded number of rows. */
 
 import type { CredentialId, CredentialType } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
-import type { AssociatedData, Sealed } from '../vault/credentials/credential.ts';
+import type { AssociatedData, EncryptedValue } from '../vault/credentials/credential.ts';
 import type { Dialect } from './dialect.ts';
 import type { ListStep } from './queries.ts';
 import { nextKey } from './recorded-states.ts';
 import { type Procedure, type Row, raw, sql } from './statement.ts';
 
-export interface SealedVersion {
+export interface EncryptedVersion {
   readonly bound: AssociatedData;
-  readonly content: Sealed;
+  readonly content: EncryptedValue;
 }
 
 /** A place after a version of a credential, in the table with that number. */
-export interface SealedCursor {
+export interface VersionCursor {
   readonly source: number;
   readonly credentialId: string;
   readonly version: number;
 }
 
-export const FIRST_SEALED: SealedCursor = { source: 0, credentialId: '', version: 0 };
+export const FIRST_VERSION: VersionCursor = { source: 0, credentialId: '', version: 0 };
 
 /**
  * Reads `limit` rows after the cursor, and returns those under another key than `keyId`, which is hexadecimal. `next`
  * is null at the end.
  */
-export function* listOldSeals(
-  { sealedSources: sources }: Dialect,
+export function* listVersionsToReencrypt(
+  { valueSources: sources }: Dialect,
   keyId: string,
-  from: SealedCursor,
+  from: VersionCursor,
   limit: number,
-): Procedure<ListStep<SealedVersion, SealedCursor>> {
+): Procedure<ListStep<EncryptedVersion, VersionCursor>> {
   const source = sources[from.source];
   if (source === undefined) return { rows: [], next: null };
   const rows = yield sql`SELECT v.credential_id, v.version, v.type, v.sealed, c.path
     FROM ${raw(source)} AS v JOIN credentials c ON c.id = v.credential_id
     WHERE (v.credential_id, v.version) > (${from.credentialId}, ${from.version})
     ORDER BY v.credential_id, v.version LIMIT ${limit}`;
-  const found: SealedVersion[] = [];
+  const found: EncryptedVersion[] = [];
   for (const row of rows) {
     const content = row['sealed'];
     if (!(content instanceof Uint8Array) || Buffer.from(content.subarray(1, 5)).toString('hex') === keyId) continue;

@@ -4,7 +4,7 @@
  * NIST SP 800-38D, which allows 2^32 values under a key with random nonces; docs/formats.md.
  */
 import { hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
-import { type AssociatedData, type Sealed, Secret } from '../vault/credentials/credential.ts';
+import { type AssociatedData, type EncryptedValue, Secret } from '../vault/credentials/credential.ts';
 import type { VaultKeys } from './keys.ts';
 import { decryptGcm, encryptGcm, GCM_NONCE_BYTES, KEY_BYTES, TAG_BYTES } from './primitives.ts';
 
@@ -21,30 +21,30 @@ function associatedBytes(header: Uint8Array, bound: AssociatedData): Buffer {
   return bytes;
 }
 
-export function seal(keys: VaultKeys, value: Secret, bound: AssociatedData): Sealed {
-  const header = Buffer.from([FORMAT_VERSION, ...keys.sealKeyId]);
+export function encryptValue(keys: VaultKeys, value: Secret, bound: AssociatedData): EncryptedValue {
+  const header = Buffer.from([FORMAT_VERSION, ...keys.currentDataKeyId]);
   const nonce = randomBytes(GCM_NONCE_BYTES);
-  const encrypted = encryptGcm(keys.seal, nonce, associatedBytes(header, bound), value.reveal());
+  const encrypted = encryptGcm(keys.currentDataKey, nonce, associatedBytes(header, bound), value.reveal());
   return Buffer.concat([header, nonce, ...encrypted]);
 }
 
 /** The id of the data key that encrypted the value, in hexadecimal. */
-export function dataKeyIdOf(sealed: Sealed): string {
-  return Buffer.from(sealed.subarray(1, HEADER_BYTES)).toString('hex');
+export function dataKeyIdOf(encrypted: EncryptedValue): string {
+  return Buffer.from(encrypted.subarray(1, HEADER_BYTES)).toString('hex');
 }
 
 /**
  * Null if the value does not authenticate: it was modified, copied from another row, or has another format or another
  * key.
  */
-export function decrypt(keys: VaultKeys, sealed: Sealed, bound: AssociatedData): Secret | null {
-  if (sealed.length < HEADER_BYTES + GCM_NONCE_BYTES + TAG_BYTES || sealed[0] !== FORMAT_VERSION) return null;
-  const header = sealed.subarray(0, HEADER_BYTES);
+export function decryptValue(keys: VaultKeys, encrypted: EncryptedValue, bound: AssociatedData): Secret | null {
+  if (encrypted.length < HEADER_BYTES + GCM_NONCE_BYTES + TAG_BYTES || encrypted[0] !== FORMAT_VERSION) return null;
+  const header = encrypted.subarray(0, HEADER_BYTES);
   const key = keys.dataKey(header.subarray(1));
   if (key === null) return null;
-  const nonce = sealed.subarray(HEADER_BYTES, HEADER_BYTES + GCM_NONCE_BYTES);
-  const encrypted = sealed.subarray(HEADER_BYTES + GCM_NONCE_BYTES);
-  const plain = decryptGcm(key, nonce, associatedBytes(header, bound), encrypted);
+  const nonce = encrypted.subarray(HEADER_BYTES, HEADER_BYTES + GCM_NONCE_BYTES);
+  const ciphertext = encrypted.subarray(HEADER_BYTES + GCM_NONCE_BYTES);
+  const plain = decryptGcm(key, nonce, associatedBytes(header, bound), ciphertext);
   return plain === null ? null : new Secret(plain.toString('utf8'));
 }
 
@@ -59,8 +59,8 @@ export function encryptApprovalRequest(rowKey: KeyObject, id: string, text: stri
   return Buffer.concat(encryptGcm(requestKey(rowKey, id), NONCE, NOTHING, text));
 }
 
-export function decryptApprovalRequest(rowKey: KeyObject, id: string, sealed: Uint8Array): string | null {
-  return decryptGcm(requestKey(rowKey, id), NONCE, NOTHING, sealed)?.toString('utf8') ?? null;
+export function decryptApprovalRequest(rowKey: KeyObject, id: string, encrypted: Uint8Array): string | null {
+  return decryptGcm(requestKey(rowKey, id), NONCE, NOTHING, encrypted)?.toString('utf8') ?? null;
 }
 
 function requestKey(rowKey: KeyObject, id: string): Uint8Array {

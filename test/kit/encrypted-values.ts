@@ -13,7 +13,7 @@ const ofNewest = (path: string): string =>
 export const idAt = (path: string): string => `(SELECT id FROM credentials WHERE path = '${path}')`;
 
 /** The encrypted newest value at the path, if it is small. */
-export const newestSealedAt = (path: string): string =>
+export const newestValueAt = (path: string): string =>
   isSqlite
     ? `(SELECT newest_sealed FROM credentials WHERE path = '${path}')`
     : `(SELECT sealed FROM credential_versions WHERE ${ofNewest(path)})`;
