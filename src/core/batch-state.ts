@@ -16,26 +16,22 @@ import type { CallerLookup } from './identity.ts';
 import type { IpNetwork } from './ip-network.ts';
 import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
-import { type HeldResource, RESOURCES, type Resource, type RowOf } from './resources.ts';
+import { type HeldResource, type KeyOf, type KeysOf, RESOURCES, type Resource, type RowOf } from './resources.ts';
 
 /** A resource whose rows are loaded for a batch. */
 export type LoadedResource = Exclude<Resource, HeldResource>;
 
 /** The keys of the rows that an operation reads. */
-export interface ReadSet {
+export interface ReadSet extends KeysOf {
   readonly credential?: CredentialPath;
   /** Loads the value of this version, or of the newest. */
   readonly version?: number | 'newest';
   /** Loads the times of all versions. */
   readonly history?: true;
-  readonly session?: TokenHash;
   readonly lease?: LeaseId;
   readonly leaseToken?: TokenHash;
-  readonly binding?: true;
   readonly challenge?: ChallengeId;
-  readonly idempotency?: IdempotencyId;
   readonly keySlots?: true;
-  readonly approval?: ApprovalId;
   readonly approvalKey?: ApprovalKey;
 }
 
@@ -43,6 +39,9 @@ export interface VersionInfo {
   readonly version: number;
   readonly createdAt: number;
 }
+
+const keyIn = (resource: LoadedResource, row: object): unknown =>
+  (row as Readonly<Record<string, unknown>>)[RESOURCES[resource].key];
 
 /** The rows that the store found for the keys of a batch. A row that does not exist is missing from its map. */
 export class LoadedRows {
@@ -64,6 +63,16 @@ export class LoadedRows {
   keySlotsInForce: readonly SlotId[] = [];
   /** Few versions per credential, so a linear scan beats building a composite key. */
   readonly #versions = new Map<CredentialId, CredentialVersion[]>();
+
+  put<R extends LoadedResource>(resource: R, row: RowOf[R]): void {
+    const rows: Map<unknown, unknown> = this.rows[resource];
+    rows.set(keyIn(resource, row), row);
+  }
+
+  remove<R extends LoadedResource>(resource: R, row: KeyOf[R]): void {
+    const rows: Map<unknown, unknown> = this.rows[resource];
+    rows.delete(keyIn(resource, row));
+  }
 
   version(id: CredentialId, number: number): CredentialVersion | null {
     return this.#versions.get(id)?.find(({ version }) => version === number) ?? null;
@@ -214,13 +223,11 @@ export class BatchState implements CallerLookup {
     }
   }
 
-  #applyRow({ kind, resource, row }: Exclude<Put | Remove, HeldChange>): void {
-    const rows: Map<string, unknown> = this.loaded.rows[resource];
-    const key = String((row as Readonly<Record<string, unknown>>)[RESOURCES[resource].key]);
-    if (kind === 'put') rows.set(key, row);
+  #applyRow(change: Exclude<Put | Remove, HeldChange>): void {
+    if (change.kind === 'put') this.loaded.put(change.resource, change.row);
     else {
-      rows.delete(key);
-      if (resource === 'credential') this.loaded.altered.delete(row.path);
+      this.loaded.remove(change.resource, change.row);
+      if (change.resource === 'credential') this.loaded.altered.delete(change.row.path);
     }
   }
 

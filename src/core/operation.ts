@@ -127,7 +127,7 @@ export function operation<R>(spec: OperationSpec, decide: (input: OperationInput
     reads: {
       ...reads,
       ...callerReads(authentication),
-      ...(idempotency === undefined ? {} : { idempotency: idempotency.id }),
+      ...(idempotency === undefined ? {} : { reply: idempotency.id }),
     },
     requester: authentication,
     decide(known, moment) {

@@ -35,6 +35,11 @@ export type HeldResource = ResourceWith<{ readonly isHeld: true }>;
 /** A resource whose rows must match the audit log. */
 export type RecordedResource = ResourceWith<{ readonly subject: object }>;
 
+/** The resources whose rows an operation names by their keys. */
+export const KEYED_RESOURCES = ['session', 'targets', 'approval', 'reply'] as const satisfies readonly Resource[];
+export type KeyedResource = (typeof KEYED_RESOURCES)[number];
+export type KeysOf = { readonly [R in KeyedResource]?: RowOf[R][Resources[R]['key'] & keyof RowOf[R]] };
+
 type SubjectField<R extends Resource> = Resources[R] extends {
   readonly subject: { readonly fields: readonly (infer N extends string)[] };
 }
@@ -47,9 +52,11 @@ export type KeyOf = {
 
 const ALL = Object.keys(RESOURCES) as Resource[];
 export const HELD_RESOURCES: readonly HeldResource[] = ALL.filter(isHeld);
-export const RECORDED_RESOURCES: readonly RecordedResource[] = ALL.filter(
-  (resource): resource is RecordedResource => 'subject' in RESOURCES[resource],
-);
+export const RECORDED_RESOURCES: readonly RecordedResource[] = ALL.filter(isRecorded);
+
+export function isRecorded(resource: Resource): resource is RecordedResource {
+  return 'subject' in RESOURCES[resource];
+}
 
 export function isHeld(resource: Resource): resource is HeldResource {
   return 'isHeld' in RESOURCES[resource];
@@ -71,6 +78,15 @@ export function subjectOf<R extends RecordedResource>(
   const values = row as unknown as Readonly<Record<string, string | number>>;
   const name = fields.map((field) => values[field]).join(':');
   return prefix + ('isCaseless' in rules ? name.toLowerCase() : name);
+}
+
+/** Whether the state is that of the row; a row without a subject has none. */
+export function isAsRecorded<R extends Resource>(
+  resource: R,
+  row: RowOf[R] & { readonly mac: string },
+  states: ReadonlyMap<string, string>,
+): boolean {
+  return !isRecorded(resource) || states.get(subjectOf(resource, row as never)) === row.mac;
 }
 
 /** Whether the row is one that nodes hold in memory, or the keyset. */

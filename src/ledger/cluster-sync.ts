@@ -4,7 +4,7 @@
  */
 
 import { removeRow } from '../core/change.ts';
-import { subjectOf } from '../core/resources.ts';
+import { isAsRecorded } from '../core/resources.ts';
 import { isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { CompactRange } from '../crypto/tree.ts';
@@ -118,7 +118,7 @@ function apply({ control, digest }: VaultState, changes: ControlChanges, keys: V
       const former = control.agentByName(row.name);
       if (former !== null) control.apply(removeRow('agent', former) as HeldRemove);
     }
-    if (states.get(subjectOf(resource, row)) === row.mac && isAuthentic(keys.row, resource, row)) control.apply(put);
+    if (isAsRecorded(resource, row, states) && isAuthentic(keys.row, resource, row)) control.apply(put);
     else control.apply(removeRow(resource, row) as HeldRemove);
   }
 }

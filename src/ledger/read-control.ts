@@ -5,7 +5,7 @@
  */
 
 import { ControlState } from '../core/control.ts';
-import { HELD_RESOURCES, type HeldResource, KEYSET_SUBJECT, subjectOf } from '../core/resources.ts';
+import { HELD_RESOURCES, type HeldResource, isAsRecorded, KEYSET_SUBJECT, subjectOf } from '../core/resources.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { SetDigest } from '../crypto/row-mac.ts';
 import type { Store } from '../store/port.ts';
@@ -59,7 +59,7 @@ export async function readControl(
   warnAboutRows(ignored, missing, warnings);
   const control = new ControlState([], []);
   for (const put of authentic) {
-    if (states.get(subjectOf(put.resource, put.row)) === put.row.mac) control.apply(put);
+    if (isAsRecorded(put.resource, put.row, states)) control.apply(put);
   }
   return { control, digest, unproven: null };
 }

@@ -44,7 +44,6 @@ export const {
   credential: CREDENTIALS,
   targets: CREDENTIAL_TARGETS,
   approval: APPROVALS,
-  reply: IDEMPOTENCY_RECORDS,
 } = RESOURCE_TABLES;
 export const AUDIT_ENTRIES = Table.of(ENTRY_ROWS);
 export const AUDIT_TREE = Table.of(TREE_ROWS);

@@ -46,7 +46,7 @@ async function snapshot(store: Store) {
     history: true as const,
   }));
   const leases = [1, 2, 3].map((seq) => ({ lease: aLease(seq).id, challenge: asChallenge(seq) }));
-  const sessions = [1, 2].map((n) => ({ session: aSession(n).tokenHash, idempotency: aReply(n).id }));
+  const sessions = [1, 2].map((n) => ({ session: aSession(n).tokenHash, reply: aReply(n).id }));
   const approvals = [1, 2].map((n) => ({ approval: anApproval(n).id }));
   return {
     ...(await store.run(readHead())),

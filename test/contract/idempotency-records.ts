@@ -17,7 +17,7 @@ async function foundOf(
 ): Promise<readonly Authenticated<IdempotencyRecord>[]> {
   const { rows } = await find(
     store,
-    replies.map(({ id }) => ({ idempotency: id })),
+    replies.map(({ id }) => ({ reply: id })),
   );
   return rows.reply.toSorted((a, b) => a.expiresAt - b.expiresAt);
 }
@@ -29,7 +29,7 @@ export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
     const replies = [aReply(1), odd, aReply(3)];
     await commit(store, { entries: [anEntry(1)], changes: replies.map(keptReply) });
     assert.deepEqual(await foundOf(store, [odd, aReply(4), odd, aReply(1)]), [aReply(1), odd]);
-    const { rows } = await find(store, [{}, { idempotency: aReply(4).id }]);
+    const { rows } = await find(store, [{}, { reply: aReply(4).id }]);
     assert.deepEqual(rows.reply, []);
   });
 

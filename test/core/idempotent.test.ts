@@ -165,8 +165,8 @@ test('without a key no reply is saved', () => {
 
 test('an operation with a key also reads the saved reply, next to its rows and its session', () => {
   const { reads } = storing(admin());
-  assert.deepEqual(storing(admin(ONE)).reads, { ...reads, idempotency: ONE.id });
-  assert.deepEqual(storing(agent(ONE)).reads, { ...reads, session: HASH, idempotency: ONE.id });
+  assert.deepEqual(storing(admin(ONE)).reads, { ...reads, reply: ONE.id });
+  assert.deepEqual(storing(agent(ONE)).reads, { ...reads, session: HASH, reply: ONE.id });
 });
 
 test('the reply of a retrieval is never saved', () => {

@@ -47,7 +47,7 @@ export interface Misuse {
 export function recordMisuse({ lease, agentName, caller, place, context }: Misuse): Operation<null> {
   const { requestId, remoteAddr } = context;
   return {
-    reads: place.kind === 'route' ? {} : { credential: place.path, binding: true },
+    reads: place.kind === 'route' ? {} : { credential: place.path, targets: place.path },
     requester: caller ?? { kind: 'unauthenticated', remoteAddr },
     decide: (known) =>
       succeeded(

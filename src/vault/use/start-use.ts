@@ -75,7 +75,7 @@ export function startUse(
       context,
       permission: 'credential.use',
       resource: path,
-      reads: { credential: path, version: 'newest', binding: true, ...approvalReads(ask) },
+      reads: { credential: path, version: 'newest', targets: path, ...approvalReads(ask) },
     },
     (plain) => {
       const stored = plain.state.credential(path);

@@ -46,7 +46,7 @@ export function putTargets(context: Context, draft: TargetBindingDraft): Operati
       context,
       permission: 'target.put',
       resource: path,
-      reads: { credential: path, binding: true, version: 'newest' },
+      reads: { credential: path, targets: path, version: 'newest' },
       target: bindingAt(path),
     },
     (input) => {
@@ -90,7 +90,7 @@ export function readTargets(context: Context, path: CredentialPath): Operation<T
       context,
       permission: 'target.read',
       resource: path,
-      reads: { credential: path, binding: true },
+      reads: { credential: path, targets: path },
       target: bindingAt(path),
     },
     (input) => {
@@ -109,7 +109,7 @@ export function deleteTargets(context: Context, path: CredentialPath): Operation
       context,
       permission: 'target.delete',
       resource: path,
-      reads: { credential: path, binding: true },
+      reads: { credential: path, targets: path },
       target: bindingAt(path),
     },
     (input) => {

@@ -51,7 +51,7 @@ export class Shelf {
       }
       for (const lease of leases) if (lease.id === reads.lease) loaded.leases.set(lease.id, lease);
       for (const id of this.spent) if (id === reads.challenge) loaded.spentChallenges.add(id);
-      for (const reply of this.replies) if (reply.id === reads.idempotency) loaded.rows.reply.set(reply.id, reply);
+      for (const reply of this.replies) if (reply.id === reads.reply) loaded.rows.reply.set(reply.id, reply);
     }
     return loaded;
   }
