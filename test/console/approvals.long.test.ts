@@ -44,6 +44,7 @@ test('requests of one agent to one endpoint are one card, and one denial is for 
   await signIn(opened, alice.token);
   const shown = card(opened, /\/v1\/batch$/);
   await shown.getByText('3 requests', { exact: true }).waitFor();
+  await shown.getByLabel('Body of the request').nth(2).waitFor();
   assert.equal(await shown.getByLabel('Body of the request').count(), 3);
   for (const number of [1, 2, 3]) await shown.getByText(`report ${number}`, { exact: true }).waitFor();
   const { page } = opened;

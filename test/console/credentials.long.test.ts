@@ -260,7 +260,7 @@ test('details show targets, exposure and access; a new version comes from a file
   await panel.getByText('replaced: withdraw it where it was issued').waitFor();
   assert.deepEqual(await violationsOf(page), []);
   assert.equal((await reader.get('/api/v1/credentials/full/key')).body.data.value, value);
-  await panel.getByRole('button', { name: 'Delete …', exact: true }).click();
+  await panel.getByRole('button', { name: 'Delete…', exact: true }).click();
   const confirm = page.getByRole('dialog', { name: 'Delete the credential?' });
   await confirm.getByText('This destroys 2 versions and ends 2 active leases.').waitFor();
   assert.equal(await confirm.getByRole('button', { name: 'Delete the credential' }).isDisabled(), true);

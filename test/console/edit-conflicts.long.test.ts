@@ -209,7 +209,7 @@ test('credential: one that got a new version since it was shown is not deleted',
   const store = (value: string) => ana.post('/api/v1/credentials', { path: 'stored/twice', value });
   await store('one');
   const page = await openPage(t, '/credentials?path=stored/twice');
-  await page.getByRole('complementary', { name: 'stored/twice' }).getByRole('button', { name: 'Delete …' }).click();
+  await page.getByRole('complementary', { name: 'stored/twice' }).getByRole('button', { name: 'Delete…' }).click();
   const confirm = page.getByRole('dialog', { name: 'Delete the credential?' });
   await confirm.getByText(/^This destroys 1 version/).waitFor();
   assert.equal((await store('two')).status, 201);

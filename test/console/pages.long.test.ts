@@ -50,7 +50,7 @@ const PLACES: readonly Place[] = [
   { title: 'Credentials', address: '/credentials?path=prod/db/password', picture: 'credentials' },
   { title: 'Credentials', address: '/credentials', button: 'Store a credential' },
   { title: 'Credentials', address: '/credentials?path=prod/db/password', button: 'Reveal…' },
-  { title: 'Credentials', address: '/credentials?path=prod/db/password', button: /^Delete …$/ },
+  { title: 'Credentials', address: '/credentials?path=prod/db/password', button: /^Delete…$/ },
   { title: 'Credentials', address: '/credentials?path=stripe/key', button: 'Edit targets…' },
   { title: 'Agents', address: '/agents?agent=deploy-bot', picture: 'agents' },
   { title: 'Agents', address: '/agents', button: 'Register an agent' },

@@ -1,8 +1,8 @@
 /** A bar of filters whose state is in the URL, so that a link reproduces the rows. */
 import { useId, useState } from 'react';
 import { useSearchParams } from 'wouter';
-import { usePreferences, type Zone } from '../shell/preferences.ts';
-import { formatTime } from './time.tsx';
+import { usePreferences } from '../shell/preferences.ts';
+import { formatTime, type Zone } from './words.ts';
 
 export interface FilterField {
   /** The name of the parameter in the URL. */

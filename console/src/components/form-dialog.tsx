@@ -1,6 +1,6 @@
 /** Dialogs: a form, and a confirmation. Each shows the error of a rejected submission and stays open. */
 import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
-import { ErrorPanel } from './error-panel.tsx';
+import { ErrorPanel } from './states.tsx';
 
 interface ModalProps {
   readonly isOpen: boolean;
@@ -121,32 +121,5 @@ function Confirmation({ verb, typed, children, onConfirm, onClose }: Omit<Confir
         </label>
       )}
     </Form>
-  );
-}
-
-/** The text of a field; empty if it is not in the form. */
-export function textOf(values: FormData, name: string): string {
-  const value = values.get(name);
-  return typeof value === 'string' ? value.trim() : '';
-}
-
-export function TextField({
-  label,
-  name,
-  isRequired = false,
-  ...input
-}: {
-  readonly label: string;
-  readonly name: string;
-  readonly isRequired?: boolean;
-  readonly placeholder?: string;
-  readonly defaultValue?: string;
-  readonly maxLength?: number;
-}) {
-  return (
-    <label className="field">
-      <span>{label}</span>
-      <input name={name} required={isRequired} autoComplete="off" spellCheck={false} {...input} />
-    </label>
   );
 }

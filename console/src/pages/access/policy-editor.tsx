@@ -3,15 +3,16 @@ import { type FocusEvent, type FormEvent, useEffect, useRef, useState } from 're
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { Policy as PolicyText } from '../../../../src/client/types.ts';
 import { Policy } from '../../../../src/vault/policies/policy.ts';
-import { type Conflict, ConflictNotice } from '../../components/edit-conflict.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
+import { useEdit } from '../../components/edit-conflict.tsx';
+import { Problem } from '../../components/fields.tsx';
 import { ModalDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { check, emptyFields, type FormFields, toFormFields } from '../../components/resource-form.ts';
-import { Problem, ResourceInputs } from '../../components/resource-inputs.tsx';
+import { ResourceInputs } from '../../components/resource-inputs.tsx';
+import { ErrorPanel } from '../../components/states.tsx';
 import { PolicyDiff } from './policy-diff.tsx';
 import { sentenceOf } from './policy-sentence.ts';
-import { findPolicyConflict, forgetDecisions, savePolicy } from './save-policy.ts';
+import { forgetDecisions, policySubject, savePolicy } from './save-policy.ts';
 
 interface Props {
   /** Null for a new policy. */
@@ -23,12 +24,20 @@ interface Props {
 /** The texts of the form for a new policy. */
 const NEW_POLICY: FormFields = { ...emptyFields(Policy.fields), principal: 'agent:', actions: ['retrieve'] };
 
+const toFields = ({ data }: Tagged<PolicyText>): FormFields => toFormFields(Policy, Policy.fromReply(data));
+
 export function PolicyEditor({ policy, onSaved, onClose }: Props) {
-  // WHY not the property: the page may read a newer state, which the operator has not yet seen.
-  const [base, setBase] = useState(policy);
+  const [fields, setFields] = useState(() => (policy === null ? NEW_POLICY : toFields(policy)));
+  const { base, isBlocked, explain, notice } = useEdit(policy, {
+    subject: policySubject(String(fields['name'])),
+    keeps: 'always',
+    onReload: (current) => {
+      void forgetDecisions();
+      if (current === null) onClose();
+      else setFields(toFields(current));
+    },
+  });
   const before = base === null ? null : Policy.fromReply(base.data);
-  const [fields, setFields] = useState(() => (before === null ? NEW_POLICY : toFormFields(Policy, before)));
-  const [conflict, setConflict] = useState<Conflict<PolicyText> | null>(null);
   const [isSaving, setSaving] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const { draft, problems: found, acrossFields } = check(Policy, fields);
@@ -51,26 +60,10 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
       announce(`The policy ${draft.name} is saved.`);
       onSaved(draft.name);
     } catch (failure) {
-      const found = await findPolicyConflict(failure, draft.name).catch(() => null);
-      setConflict(found);
-      if (found === null) setError(failure);
+      if (!(await explain(failure))) setError(failure);
     } finally {
       setSaving(false);
     }
-  };
-  const reload = (): void => {
-    setConflict(null);
-    void forgetDecisions();
-    if (conflict?.current == null) {
-      onClose();
-      return;
-    }
-    setBase(conflict.current);
-    setFields(toFormFields(Policy, Policy.fromReply(conflict.current.data)));
-  };
-  const keep = (): void => {
-    setConflict(null);
-    setBase(conflict?.current ?? null);
   };
   return (
     <ModalDialog
@@ -100,14 +93,12 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
           )}
         </section>
         {error !== null && <ErrorPanel error={error} />}
-        {conflict !== null && (
-          <ConflictNotice what={`The policy ${fields['name']}`} conflict={conflict} onReload={reload} onKeep={keep} />
-        )}
+        {notice}
         <div className="buttons">
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" className="primary" disabled={isSaving || conflict !== null}>
+          <button type="submit" className="primary" disabled={isSaving || isBlocked}>
             {before === null ? 'Create the policy' : 'Save the policy'}
           </button>
         </div>

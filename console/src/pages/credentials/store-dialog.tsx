@@ -3,14 +3,15 @@
  * read from the field or the file when it is sent. It is masked unless the operator shows it, and is in no state.
  */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { type FormEvent, useId, useRef, useState } from 'react';
+import { type FormEvent, useRef, useState } from 'react';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
 import { parsePath } from '../../../../src/core/path.ts';
 import { ruleBroken } from '../../../../src/engine/errors.ts';
-import { ErrorPanel } from '../../components/error-panel.tsx';
+import { TextInput } from '../../components/fields.tsx';
 import { ModalDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { SecretField, type SecretInput } from '../../components/secret-field.tsx';
+import { ErrorPanel } from '../../components/states.tsx';
 import { client } from '../../session/console-client.ts';
 import { forgetCredentials, useServices } from './credential-queries.ts';
 
@@ -42,7 +43,6 @@ async function readFile(file: File): Promise<string> {
 export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
   const value = useRef<SecretInput>(null);
   const file = useRef<HTMLInputElement>(null);
-  const problemId = useId();
   const [path, setPath] = useState(fixed ?? '');
   const [type, setType] = useState('');
   const [description, setDescription] = useState('');
@@ -97,39 +97,29 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
     >
       <form autoComplete="off" onSubmit={(event) => void submit(event)}>
         <div className="form">
-          <div className="field wide-field">
-            <label className="field">
-              <span>Path</span>
-              <input
-                value={path}
-                disabled={fixed !== null}
-                required
-                spellCheck={false}
-                placeholder="prod/db/password"
-                aria-invalid={problem !== null}
-                aria-describedby={problem === null ? undefined : problemId}
-                onChange={({ target }) => setPath(target.value)}
-              />
-            </label>
-            {problem !== null && (
-              <span id={problemId} className="field-problem">
-                {problem}
-              </span>
-            )}
-          </div>
-          <label className="field">
-            <span>{exists ? 'Type (empty: unchanged)' : 'Type (optional)'}</span>
-            <input
-              value={type}
-              spellCheck={false}
-              placeholder="api_key"
-              onChange={({ target }) => setType(target.value)}
+          <div className="wide-field">
+            <TextInput
+              label="Path"
+              value={path}
+              problem={problem ?? undefined}
+              disabled={fixed !== null}
+              required
+              placeholder="prod/db/password"
+              onChange={setPath}
             />
-          </label>
-          <label className="field">
-            <span>{exists ? 'Description (empty: unchanged)' : 'Description (optional)'}</span>
-            <input value={description} onChange={({ target }) => setDescription(target.value)} />
-          </label>
+          </div>
+          <TextInput
+            label={exists ? 'Type (empty: unchanged)' : 'Type (optional)'}
+            value={type}
+            placeholder="api_key"
+            onChange={setType}
+          />
+          <TextInput
+            label={exists ? 'Description (empty: unchanged)' : 'Description (optional)'}
+            value={description}
+            spellCheck
+            onChange={setDescription}
+          />
           {!exists && (
             <label className="field wide-field">
               <span>Service (optional)</span>
