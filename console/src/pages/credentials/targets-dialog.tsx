@@ -66,7 +66,7 @@ export function TargetsDialog({ path, targets, onClose }: Props) {
       onFailure={explain}
       onClose={onClose}
     >
-      <div className="form wide-field">
+      <div className="form">
         <label className="field wide-field">
           <span>Service</span>
           <select value={text.service} onChange={({ target }) => choose(target.value)}>
