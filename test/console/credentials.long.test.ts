@@ -81,7 +81,7 @@ test('an empty vault teaches the first step, and a value is stored by the keyboa
   await stored.getByText('https://api.openai.com', { exact: true }).waitFor();
 });
 
-test('a revealed value is recorded, and 1 s after hiding it is in no element, storage, address, log or heap', async (t) => {
+test('a revealed value is recorded, and 1 s after hiding it is in no element, storage, URL, log or heap', async (t) => {
   const value = `shown-${crypto.randomUUID()}`;
   await admin.post('/api/v1/credentials', { path: 'reveal/it', value });
   const opened = await browser.open(t, at('?path=reveal/it'));

@@ -116,7 +116,7 @@ test('the pages before a session, in both themes and in a narrow window', async 
   await examine(page, 'callback');
 });
 
-test('the verification of an altered log', async (t) => {
+test('the verification of a modified audit log', async (t) => {
   await executeSql(service.dataDir, `UPDATE audit_entries SET resource = 'another' WHERE seq = ${ALTERED}`);
   const page = await openSignedIn(t);
   await page.goto(`${service.address}/console/log`);
