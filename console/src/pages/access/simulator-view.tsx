@@ -1,12 +1,12 @@
 /** Simulates a decision of the server, and explains it policy by policy. Nothing is accessed or recorded. */
 
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useRef, useState } from 'react';
+import { type FormEvent, useRef } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Considered } from '../../../../src/vault/policies/access-explanation.ts';
 import { ACTIONS } from '../../../../src/vault/policies/policy.ts';
 import { TextInput } from '../../components/fields.tsx';
-import { useSetParameters } from '../../components/filter-bar.tsx';
+import { useDraft, useSetParameters } from '../../components/filter-bar.tsx';
 import { Facts } from '../../components/side-panel.tsx';
 import { ErrorPanel, Loading } from '../../components/states.tsx';
 import { Badge } from '../../components/texts.tsx';
@@ -51,13 +51,7 @@ export function SimulatorView() {
 
 function Simulator({ asked }: { readonly asked: QuestionFields }) {
   const setParameters = useSetParameters();
-  const [fields, setFields] = useState(asked);
-  const [shown, setShown] = useState(asked);
-  // A question from another place replaces the fields. WHY not a new element: the field would lose the focus.
-  if (JSON.stringify(shown) !== JSON.stringify(asked)) {
-    setShown(asked);
-    setFields(asked);
-  }
+  const [fields, setFields] = useDraft(asked);
   const isAsked = asked.for !== '' && asked.path !== '';
   const read = readQuestion(asked);
   const { question } = read;
