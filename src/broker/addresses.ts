@@ -14,7 +14,7 @@ import {
   parseIpNetwork,
 } from '../core/ip-network.ts';
 import type { UpstreamRequestSpec } from './protocol.ts';
-import { UpstreamError } from './upstream-error.ts';
+import { UpstreamError } from './protocol.ts';
 
 /** SOURCE: IANA IPv4 Special-Purpose Address Registry. */
 const REFUSED_IPV4 = [
@@ -44,10 +44,7 @@ export class AddressRules {
   readonly #isOwnPort: boolean;
   readonly #readOwn: () => readonly string[];
 
-  /**
-   * `readOwn` returns the addresses of the machine.
-   * @throws UpstreamError for an invalid network
-   */
+  /** `readOwn` returns the addresses of the machine. @throws UpstreamError for an invalid network */
   constructor(fields: AddressFields, readOwn = readOwnAddresses) {
     this.#allowed = toNetworks(fields.allowNetworks);
     this.#limits = fields.targetNetworks === null ? null : toNetworks(fields.targetNetworks);
@@ -81,10 +78,7 @@ export class AddressRules {
   }
 }
 
-/**
- * The host without brackets.
- * @throws UpstreamError for a host that is neither a canonical address nor a DNS name
- */
+/** The host without brackets. @throws UpstreamError for a host that is neither a canonical address nor a DNS name */
 export function checkHost(host: string): string {
   if (isIPv4(host)) return host;
   if (host.startsWith('[') && host.endsWith(']')) {

@@ -4,7 +4,7 @@
  */
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib';
-import { UpstreamError } from './upstream-error.ts';
+import { UpstreamError } from './protocol.ts';
 
 /** More than one coding is unusual, and each costs memory. */
 const MAX_CODINGS = 2;

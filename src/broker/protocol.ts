@@ -62,6 +62,17 @@ const FAILURES = [
 
 export type FailureClass = (typeof FAILURES)[number];
 
+/** A failed request to an upstream, with the failure class that the client sees. */
+export class UpstreamError extends Error {
+  readonly failure: FailureClass;
+
+  constructor(failure: FailureClass) {
+    super(`the request to the upstream failed: ${failure}`);
+    this.name = 'UpstreamError';
+    this.failure = failure;
+  }
+}
+
 /** INVARIANT: a failure contains only a class, never an address or a message of the upstream. */
 export type BrokerHead =
   | { readonly kind: 'response'; readonly status: number; readonly headers: HeaderPairs }

@@ -3,8 +3,7 @@
  * released bytes, and the time of their release, must not depend on how much of a value has matched. The last bytes of
  * a body are therefore always held back until more bytes arrive, or until a message or the body ends.
  */
-import type { Masker } from '../masking/masker.ts';
-import type { Masking } from '../masking/masking.ts';
+import type { Masker, Masking } from '../masking/masking.ts';
 import type { HeaderPairs } from './protocol.ts';
 import { type TurnShare, UNLIMITED } from './turns.ts';
 

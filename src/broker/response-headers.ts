@@ -6,8 +6,8 @@
  */
 import { removeParameter, weaken } from './injection.ts';
 import type { HeaderPairs, UpstreamRequestSpec } from './protocol.ts';
+import { UpstreamError } from './protocol.ts';
 import type { Redactor } from './redaction.ts';
-import { UpstreamError } from './upstream-error.ts';
 
 const REMOVED = new Set([
   // Headers about the upstream's own connection.

@@ -1,8 +1,8 @@
 /**
  * The token of a browser's session, in two parts: a cookie that no page can read, and a header that only the page of
  * this origin can send. WHY two: browsers send a cookie to every port of a host, and a script that an attacker gets
- * into the page reads what the page can read; either part alone opens nothing.
- * SOURCE: docs/decisions.md, "Agents and sessions".
+ * into the page reads what the page can read; either part alone opens nothing. SOURCE: docs/decisions.md, "Agents and
+ * sessions".
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
@@ -10,8 +10,8 @@ import { toApiError } from '../core/denials.ts';
 import type { Authentication } from '../core/identity.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
 import type { WebOrigin } from '../vault/operators/passkeys.ts';
+import { isUpgrade } from './connections.ts';
 import { countHeader } from './guard.ts';
-import { isUpgrade } from './upgrades.ts';
 
 const PART_HEADER = 'x-leasehold-session-part';
 const COOKIE_PATH = '/api/v1';

@@ -1,7 +1,7 @@
 /**
- * The web console under `/console/`: static files, and the same page for every other path below it, because the
- * console routes in the browser. Served in every state of the service, so that the page can show a locked vault.
- * It decides nothing: all data comes through the interface. SOURCE: docs/console.md.
+ * The web console under `/console/`: static files, and the same page for every other path below it, because the console
+ * routes in the browser. Served in every state of the service, so that the page can show a locked vault. It decides
+ * nothing: all data comes through the interface. SOURCE: docs/console.md.
  */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import path from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../engine/errors.ts';
 import type { HttpParts } from './http-server.ts';
-import { routingError } from './routing-errors.ts';
+import { routingError } from './routes/table.ts';
 
 const CONSOLE_PREFIX = '/console/';
 
@@ -20,8 +20,8 @@ export const isConsolePage = (target: string): boolean => target.startsWith(CONS
 export type ConsoleSource = () => ConsoleFiles | null;
 
 /**
- * WHY `trusted-types 'none'`: no script may turn text into markup or code, so that a name which an attacker chose
- * stays text. Style attributes in markup are excluded too; scripts set styles through the object model.
+ * WHY `trusted-types 'none'`: no script may turn text into markup or code, so that a name which an attacker chose stays
+ * text. Style attributes in markup are excluded too; scripts set styles through the object model.
  */
 const POLICY = [
   "default-src 'none'",

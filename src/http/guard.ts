@@ -1,6 +1,6 @@
 /**
- * The first checks of a request: its raw target, framing, Host and Authorization header.
- * SOURCE: docs/decisions.md, "Requests"; RFC 9110, section 11; RFC 9112, section 3.2.
+ * The first checks of a request: its raw target, framing, Host and Authorization header. SOURCE: docs/decisions.md,
+ * "Requests"; RFC 9110, section 11; RFC 9112, section 3.2.
  */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
@@ -55,8 +55,8 @@ function checkTarget(target: string): void {
 }
 
 /**
- * Rejects framings that Node's parser accepts: transfer codings before `chunked`, and `chunked` in HTTP/1.0.
- * SOURCE: RFC 9112, section 6.1. @throws INVALID_REQUEST
+ * Rejects framings that Node's parser accepts: transfer codings before `chunked`, and `chunked` in HTTP/1.0. SOURCE:
+ * RFC 9112, section 6.1. @throws INVALID_REQUEST
  */
 function checkFraming({ headers, httpVersion }: IncomingMessage): void {
   const coding = headers['transfer-encoding'];

@@ -1,7 +1,7 @@
 /**
- * The HTTP server. The path of a request: guard (target, headers, Host, state) → route → authenticate → read and
- * parse the body → validate → handle → serialise. Every response is a reply of the route table or an error of
- * the closed list.
+ * The HTTP server. The path of a request: guard (target, headers, Host, state) → route → authenticate → read and parse
+ * the body → validate → handle → serialise. Every response is a reply of the route table or an error of the closed
+ * list.
  */
 import type { SecureContextOptions } from 'node:tls';
 import fastify, {
@@ -26,9 +26,11 @@ import {
   closeUnread,
   continueIfExpected,
   handleConnectAndExpect,
+  handleUpgrades,
   hasUnreadBody,
   ignoreSocketErrors,
   setTimeouts,
+  shouldUpgrade,
   writeClientError,
 } from './connections.ts';
 import { addConsole, type ConsoleSource, isConsolePage } from './console.ts';
@@ -41,10 +43,9 @@ import type { RequestLog, RequestMeasures, RouteMeasures } from './request-measu
 import { RequestOrder } from './request-order.ts';
 import { callerKey, LargeBodies, MAX_BODY_BYTES, RequestScheduler } from './request-scheduler.ts';
 import type { MetricsPage, ProveService } from './route.ts';
-import { isInexactTarget, routingError } from './routing-errors.ts';
+import { isInexactTarget, routingError } from './routes/table.ts';
 import { parseJson } from './strict-json.ts';
 import { UnreadResponses } from './unread-responses.ts';
-import { handleUpgrades, shouldUpgrade } from './upgrades.ts';
 import { VALIDATOR } from './validation.ts';
 
 export interface HttpParts {

@@ -1,6 +1,6 @@
 /**
- * Identifies the caller of a request by its token: at base URLs also by that of a use lease, which is recorded
- * wherever else it is. SOURCE: docs/decisions.md, "Misuse of tokens".
+ * Identifies the caller of a request by its token: at base URLs also by that of a use lease, which is recorded wherever
+ * else it is. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 import type { FastifyRequest } from 'fastify';
 import { authorize } from '../core/authorize.ts';

@@ -26,11 +26,11 @@ import {
   endConnection,
   HALF_CLOSED_MS,
   ignoreError,
+  isUpgrade,
   lingerOnClose,
 } from './connections.ts';
 import { addressOf } from './register-routes.ts';
 import type { RouteMeasures } from './request-measures.ts';
-import { isUpgrade } from './upgrades.ts';
 import { hasNamedToken, misplacedToken, withoutToken } from './use-token.ts';
 
 /** WHY: fairness counts a body up to the limit. A streamed body costs its chunks, and has no limit. */

@@ -34,8 +34,8 @@ const ENTITY_TAGS = /^(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*$/;
 
 /**
  * Returns null if the request has no precondition that the decision checks. WHY a malformed If-None-Match is an error:
- * its sender wants to replace nothing, and without the header the request would replace the resource.
- * @throws INVALID_REQUEST
+ * its sender wants to replace nothing, and without the header the request would replace the resource. @throws
+ * INVALID_REQUEST
  */
 export function preconditionOf(
   { method, headers }: IncomingMessage,

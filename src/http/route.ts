@@ -1,13 +1,19 @@
-/** The type of a row of the route table. */
+/** The type of a row of the route table, and the ways to make one: from schemas or from declarations. */
 import type { Readable } from 'node:stream';
-import type { Static, TObject, TSchema } from 'typebox';
-import { Nothing } from '../api/requests.ts';
+import { type Static, type TObject, type TSchema, Type } from 'typebox';
+import { Nothing, PageQuery } from '../api/requests.ts';
+import { draftSchema, keySchema, replacementSchema, replySchema } from '../api/resource-schemas.ts';
 import type { ServiceStatus } from '../api/types.ts';
+import type { Endpoint } from '../core/endpoint.ts';
 import type { TokenHash } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
 import type { Permission } from '../core/permissions.ts';
+import type { Fields, ValueOf } from '../engine/field.ts';
+import type { DraftOf, Shape, ShownOf } from '../engine/resource.ts';
+import { sliceListing } from '../vault/paging.ts';
 import type { Vault } from '../vault/vault.ts';
 import type { BrowserPage } from './browser-session.ts';
+import { streamList, toOptionalPage } from './lists.ts';
 import { IDEMPOTENCY_HEADER, IF_MATCH_HEADER, type Represent } from './request-headers.ts';
 
 const NOTHING: TObject = Nothing;
@@ -183,4 +189,69 @@ function headOf<Q extends TObject, B extends TObject | null>(row: RouteSpec<Q, B
       ...(represent === null || row.method === 'GET' ? {} : IF_MATCH_HEADER),
     },
   };
+}
+
+/** The row of a declared endpoint. */
+export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(endpoint: Endpoint<F, I, K>): Route {
+  const { id, method, path, summary, permission, status, acceptsIdempotencyKey = false, input, reply } = endpoint;
+  const { of } = input;
+  const toReply = (row: ValueOf<F>): object => of.toReply(row);
+  const head = {
+    id,
+    method,
+    path,
+    summary,
+    permission,
+    acceptsIdempotencyKey,
+    ...(status === undefined ? {} : { status }),
+    ...(input.hasKey ? { params: { [of.key]: keySchema(of) } } : {}),
+    ...(endpoint.find === undefined ? {} : { represent: toReply }),
+  };
+  if (reply === 'list') {
+    return route({
+      ...head,
+      query: PageQuery,
+      data: Type.Array(replySchema(of)),
+      meta: 'paged',
+      async handle({ vault, context, query }) {
+        const rows = await vault.ledger.read(endpoint.operation(context, input.read('', {})));
+        return streamList(sliceListing(rows as readonly ValueOf<F>[], toOptionalPage(query)), toReply);
+      },
+    });
+  }
+  const body = input.body === null ? null : input.body === 'draft' ? draftSchema(of) : replacementSchema(of);
+  return route({
+    ...head,
+    body,
+    data: reply === null ? null : replySchema(of),
+    async handle({ vault, context, params, body: given }) {
+      const request = input.read(params[of.key] ?? '', (given ?? {}) as Readonly<Record<string, unknown>>);
+      const operation = endpoint.operation(context, request);
+      const row = await (method === 'GET' ? vault.ledger.read(operation) : vault.ledger.submit(operation));
+      return reply === null ? null : { data: toReply(row as ValueOf<F>) };
+    },
+  });
+}
+
+type Head = Omit<Parameters<typeof route>[0], 'query' | 'body' | 'data' | 'handle'>;
+
+interface ShapedSpec<B extends Fields, R extends Fields> extends Head {
+  /** Without it the request has no body. */
+  readonly body?: Shape<B>;
+  readonly reply: Shape<R>;
+  handle(call: Call<unknown, DraftOf<B>>): Promise<ShownOf<R>>;
+}
+
+/** A row whose body and reply are declared. */
+export function shapedRoute<R extends Fields, B extends Fields = Record<never, never>>(spec: ShapedSpec<B, R>): Route {
+  const { body, reply, handle, ...head } = spec;
+  return route({
+    ...head,
+    body: body === undefined ? null : draftSchema(body),
+    data: replySchema(reply),
+    async handle(call) {
+      const given = body === undefined ? ({} as DraftOf<B>) : body.parse(call.body ?? {});
+      return { data: reply.toReply(await handle({ ...call, body: given })) };
+    },
+  });
 }

@@ -1,7 +1,7 @@
 /**
  * Strict JSON bodies: valid UTF-8, no duplicate keys, no `__proto__` or `constructor`, and limits of size. A first pass
- * checks these before the body is parsed, so that a rejected body costs one scan of its text.
- * SOURCE: RFC 8259, section 4 (names should be unique).
+ * checks these before the body is parsed, so that a rejected body costs one scan of its text. SOURCE: RFC 8259, section
+ * 4 (names should be unique).
  */
 import { ApiError } from '../engine/errors.ts';
 

@@ -22,8 +22,8 @@ const PLACES =
   'Authorization, x-api-key, api-key, x-goog-api-key, or where the credential is placed in a request of its service';
 
 /**
- * The token of the caller. A request with others is rejected once the caller is authenticated.
- * @throws UNAUTHENTICATED without a token, INVALID_REQUEST for different ones in the headers that SDKs use for keys
+ * The token of the caller. A request with others is rejected once the caller is authenticated. @throws UNAUTHENTICATED
+ * without a token, INVALID_REQUEST for different ones in the headers that SDKs use for keys
  */
 export function findUseToken(request: IncomingMessage): string {
   const headers = headerPairs(request);

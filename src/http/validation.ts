@@ -1,9 +1,8 @@
 /**
  * Validation by the rows' schemas: fields, types, numbers, enums and counts. Parsers of single texts validate strings,
  * because they name the violated rule; the schemas only document those grammars. A handler checks a body that needs one
- * of several fields.
- * INVARIANT: names, paths and ids reach the vault only as the branded types that the parsers return, which the compiler
- * checks.
+ * of several fields. INVARIANT: names, paths and ids reach the vault only as the branded types that the parsers return,
+ * which the compiler checks.
  */
 import type { FastifyRequest, FastifyServerOptions } from 'fastify';
 import type { TSchema } from 'typebox';

@@ -8,8 +8,8 @@ import { Counter } from '../core/measures.ts';
 import { settledWithin } from '../platform/waiting.ts';
 import { type Approval, type ApprovalId, describeScope, describeTimeout } from '../vault/approvals/approval.ts';
 import type { ApprovalEvent } from '../vault/approvals/approval-events.ts';
+import type { ApprovalWebhookOption } from './flag-values.ts';
 import { type ServiceLog, withoutRepetitions } from './log.ts';
-import type { ApprovalWebhookOption } from './receiver-options.ts';
 import { failureOf, readWebhookKey, WebhookClient } from './webhook-client.ts';
 
 const MAX_QUEUED = 1000;

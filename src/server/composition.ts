@@ -22,7 +22,7 @@ import { connectionName } from '../vault/overview/nodes.ts';
 import { type AdminToken, chooseAdminToken, ServiceFiles } from './announcement.ts';
 import type { Configuration } from './configuration.ts';
 import { withConnectionName } from './database-option.ts';
-import { isLoopback } from './hosts.ts';
+import { isLoopback } from './flag-values.ts';
 import { listen } from './listen.ts';
 import { logFailure, type ServiceLog, withoutRepetitions } from './log.ts';
 import { metricsPage } from './monitoring.ts';

@@ -18,8 +18,7 @@ import { rejectFlagsKeptByNpm, rejectUnknownVariables } from '../flags/variables
 import { UsageError } from '../platform/errors.ts';
 import { chooseDatabase } from './database-option.ts';
 import { SERVER_COMMAND, SERVER_FLAGS, type ServerFlags } from './flag-table.ts';
-import { isLoopback, type Listen } from './hosts.ts';
-import { parseApprovalWebhook, parseOidc, parseStreams } from './receiver-options.ts';
+import { isLoopback, type Listen, parseApprovalWebhook, parseOidc, parseStreams } from './flag-values.ts';
 
 const HELP_COLUMNS = 80;
 const HELP = toggle('show this help', { short: 'h' });

@@ -12,7 +12,7 @@ import {
   parsePublicName,
   parseTargetNetworks,
   parseTrustedProxy,
-} from './hosts.ts';
+} from './flag-values.ts';
 
 const MAX_AMOUNT = 999_999_999;
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;

@@ -9,7 +9,7 @@ import { connect, createServer, isIP, type Server } from 'node:net';
 import { ignoreSocketErrors } from '../http/connections.ts';
 import type { HttpServer } from '../http/http-server.ts';
 import { StartupError } from '../platform/errors.ts';
-import type { Listen } from './hosts.ts';
+import type { Listen } from './flag-values.ts';
 
 /** Resolves to the address in the form that clients accept. @throws StartupError */
 export async function listen(server: HttpServer, where: Listen, isTls: boolean): Promise<string> {

@@ -11,11 +11,11 @@ import type { Vault } from '../vault/vault.ts';
 import { readGivenToken } from './announcement.ts';
 import type { ApprovalWebhook } from './approval-webhook.ts';
 import type { Configuration } from './configuration.ts';
-import { isLoopback } from './hosts.ts';
+import { isLoopback } from './flag-values.ts';
 import { logFailure, type ServiceLog } from './log.ts';
+import type { LogStream } from './log-streams.ts';
 import { METRICS } from './metrics/declarations.ts';
 import type { Labels, Metric, MetricSources, ServiceSources, VaultSources } from './metrics/metric.ts';
-import type { LogStream } from './streams/log-stream.ts';
 
 /** `findVault` returns null while the vault is locked. @throws StartupError for an invalid token file */
 export function metricsPage(
@@ -51,7 +51,7 @@ export async function startLogStreams(
   logError: ServiceLog['error'],
 ): Promise<readonly LogStream[]> {
   if (logStreams.length === 0) return [];
-  const { startStreams } = await import('./streams/sinks.ts');
+  const { startStreams } = await import('./log-streams.ts');
   return startStreams(logStreams, streamFiles, warn, (name) => ({
     openLog: () => store.openStreamLog(),
     newestSeq: () => ledger.memory.lastSeenEntry?.seq ?? 0,

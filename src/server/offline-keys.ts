@@ -14,8 +14,7 @@ import { readStoredKeys } from '../store/vault-metadata.ts';
 import type { Secret } from '../vault/credentials/credential.ts';
 import type { StoredKeys } from '../vault/keys/keyset.ts';
 import type { Configuration } from './configuration.ts';
-import { openUnattended, openWith } from './open-keys.ts';
-import { readRootKey } from './root-key.ts';
+import { openUnattended, openWith, readRootKey } from './open-keys.ts';
 import { slotSecretsOf } from './slots/slot-secrets.ts';
 
 export interface SlotAccess {

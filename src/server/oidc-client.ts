@@ -10,8 +10,8 @@ import { readSecretBytes } from '../platform/private-files.ts';
 import { Secret } from '../vault/credentials/credential.ts';
 import type { IdentityClaims } from '../vault/operators/operator.ts';
 import type { OidcClient, ProviderRequest } from '../vault/ports.ts';
-import { isLoopbackHost } from './hosts.ts';
-import type { OidcSettings } from './receiver-options.ts';
+import type { OidcSettings } from './flag-values.ts';
+import { isLoopbackHost } from './flag-values.ts';
 
 const TIMEOUT_SECONDS = 10;
 /** How long the provider's metadata is used before it is read again. */

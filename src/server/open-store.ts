@@ -23,10 +23,17 @@ import { type CheckpointFile, checkpointFilesOf } from './checkpoint-files.ts';
 import type { Configuration } from './configuration.ts';
 import { databaseMissing, databaseUnreadable, hadVault } from './data-dir.ts';
 import { type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
-import { type GivenSecret, type Locked, type OpenedKeys, openUnattended, openWith } from './open-keys.ts';
+import {
+  type GivenSecret,
+  type Locked,
+  type OpenedKeys,
+  openUnattended,
+  openWith,
+  type RootKeyFile,
+  readRootKey,
+} from './open-keys.ts';
 import { findRollback, type RollbackFinding } from './rollback-detection.ts';
 import { RollbackMarker } from './rollback-marker.ts';
-import { type RootKeyFile, readRootKey } from './root-key.ts';
 import { slotSecretsOf } from './slots/slot-secrets.ts';
 
 export interface OpenedStore extends OpenedKeys {

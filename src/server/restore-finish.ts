@@ -24,7 +24,7 @@ import { newSigningKey } from '../vault/keys/keys.ts';
 import { checkpointFilesOf } from './checkpoint-files.ts';
 import { FsAgentKeyStore } from './fs-agent-key-store.ts';
 import type { RestoredAgent } from './restore-checks.ts';
-import type { RestoreRequest } from './restore-request.ts';
+import type { RestoreRequest } from './restore-command.ts';
 import { describeLocation, type RestoreTarget } from './restore-target.ts';
 import { compareWithCheckpoints, compareWithMarker, type RollbackFinding } from './rollback-detection.ts';
 import { RollbackMarker } from './rollback-marker.ts';

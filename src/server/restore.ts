@@ -29,8 +29,8 @@ import { StateChecker } from '../vault/audit/verification/state-checker.ts';
 import { lockDataDir, openDataDir } from './data-dir.ts';
 import { openOffline } from './offline-keys.ts';
 import { RestoreChecks } from './restore-checks.ts';
+import type { RestoreReporter, RestoreRequest } from './restore-command.ts';
 import { type FinishedRestore, finishRestore } from './restore-finish.ts';
-import type { RestoreReporter, RestoreRequest } from './restore-request.ts';
 import { describeLocation, openTarget } from './restore-target.ts';
 
 export interface RestoreResult extends FinishedRestore {

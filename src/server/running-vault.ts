@@ -24,15 +24,15 @@ import { Uses } from '../vault/use/uses.ts';
 import type { OwnNode, Vault } from '../vault/vault.ts';
 import type { ApprovalWebhook } from './approval-webhook.ts';
 import { startCheckpointing, startMarking, startStateCheck, startSweeping } from './background-tasks.ts';
-import { CheckpointSinks } from './checkpoint-sinks.ts';
+import { CheckpointSinks } from './checkpoint-files.ts';
 import type { Configuration } from './configuration.ts';
 import type { ServiceLog } from './log.ts';
+import type { LogStream } from './log-streams.ts';
 import { Inventory } from './metrics/inventory.ts';
 import type { VaultSources } from './metrics/metric.ts';
 import { startApprovalWebhook, startLogStreams } from './monitoring.ts';
 import { ProviderClient } from './oidc-client.ts';
 import type { OpenedVault } from './open-vault.ts';
-import type { LogStream } from './streams/log-stream.ts';
 
 export interface RunningVaultParts {
   readonly warn: (line: string) => void;

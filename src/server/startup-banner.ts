@@ -6,7 +6,7 @@ import { ownCommand, quoteForShell, quoteWord } from '../platform/shell-command.
 import { describeAddress } from '../store/postgres/address.ts';
 import type { Service } from './composition.ts';
 import type { Configuration } from './configuration.ts';
-import { isLoopback } from './hosts.ts';
+import { isLoopback } from './flag-values.ts';
 
 const STEPS = [
   ['put openai/key --service openai', 'stores a key that agents can use without seeing it'],

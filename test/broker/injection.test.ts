@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildRequest } from '../../src/broker/injection.ts';
 import type { HeaderPairs, UpstreamRequestSpec } from '../../src/broker/protocol.ts';
-import { UpstreamError } from '../../src/broker/upstream-error.ts';
+import { UpstreamError } from '../../src/broker/protocol.ts';
 import { SERVICES } from '../../src/vault/catalogue/catalogue.ts';
 import { PLAIN_VALUE, specFor } from './upstream.ts';
 

@@ -23,7 +23,7 @@ import { StartupError } from '../../src/platform/errors.ts';
 import { readGivenToken } from '../../src/server/announcement.ts';
 import { readConfiguration } from '../../src/server/configuration.ts';
 import { readSecretFile } from '../../src/server/offline-keys.ts';
-import { readRootKey } from '../../src/server/root-key.ts';
+import { readRootKey } from '../../src/server/open-keys.ts';
 import { startupBanner } from '../../src/server/startup-banner.ts';
 import { readTrimmed } from '../../src/server/webhook-client.ts';
 import { Secret } from '../../src/vault/credentials/credential.ts';

@@ -31,7 +31,7 @@ for (const [name, part] of [
   ['the client of metrics', '/node_modules/prom-client/'],
   ["AWS's SDK", '/node_modules/@aws-sdk/'],
   ['the encryption of backups', '/node_modules/age-encryption/'],
-  ['the log streams', '/src/server/streams/sinks.ts'],
+  ['the log streams', '/src/server/log-streams.ts'],
   ["Node's client and streams of browsers", 'NativeModule internal/deps/undici/'],
 ] as const) {
   test(`the start does not load ${name}`, () => {

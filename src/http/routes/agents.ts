@@ -3,8 +3,7 @@ import { keySchema } from '../../api/resource-schemas.ts';
 import { Agent, RegisteredAgent, Registration, RotatedAgent, Rotation } from '../../vault/agents/agent.ts';
 import { listAgents, readAgent } from '../../vault/agents/endpoints.ts';
 import { deregisterAgent, registerAgent, rotateAgent } from '../../vault/agents/registration.ts';
-import { shapedRoute, toRoute } from '../declared-routes.ts';
-import { type Route, route } from '../route.ts';
+import { type Route, route, shapedRoute, toRoute } from '../route.ts';
 
 const params = { name: keySchema(Agent) };
 

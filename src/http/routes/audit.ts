@@ -1,4 +1,5 @@
 /** Rows of the route table: the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
+
 import { type Static, Type } from 'typebox';
 import {
   AuditEntry,
@@ -12,6 +13,10 @@ import {
 import { PositiveInteger } from '../../api/fields.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
 import { Health, Rollback } from '../../api/responses.ts';
+import type {
+  VerificationProgress as ProgressResponse,
+  Verification as VerificationResponse,
+} from '../../api/types.ts';
 import { authorize } from '../../core/authorize.ts';
 import { parseActorName } from '../../core/names.ts';
 import { parseTimestamp } from '../../core/timestamp.ts';
@@ -28,10 +33,10 @@ import {
 import { headWords } from '../../vault/audit/audit-entry.ts';
 import { Checkpoint, ConsistencyProof, EntryProof } from '../../vault/audit/proofs.ts';
 import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/audit/receipts.ts';
-import { shapedRoute } from '../declared-routes.ts';
+import type { StateCheck } from '../../vault/audit/verification/state-scan.ts';
+import type { VerificationResult, VerificationStatus } from '../../vault/audit/verification/verifier.ts';
 import { streamList, toNdjson, toPage } from '../lists.ts';
-import { type Route, route } from '../route.ts';
-import { toProgressResponse, toVerificationResponse } from '../serialize.ts';
+import { type Route, route, shapedRoute } from '../route.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+ \d+ [A-Za-z0-9+/=-]+ [A-Za-z0-9+/=.-]+$/;
 
@@ -195,3 +200,34 @@ function parseFilter(text: string | undefined, field: string): string | null {
   }
   return text;
 }
+
+function toVerificationResponse(verification: VerificationResult, check: StateCheck | null): VerificationResponse {
+  const state = check === null ? {} : { state: toStateResponse(check) };
+  if (verification.isValid) {
+    const { entries, firstEntry, lastEntry } = verification;
+    return { valid: true, entries, first_entry: firstEntry, last_entry: lastEntry, ...state };
+  }
+  const { breakAtEntry, breakAtTimestamp, reason } = verification;
+  return {
+    valid: false,
+    break_at_entry: breakAtEntry,
+    break_at_timestamp: breakAtTimestamp,
+    message: `The audit chain is broken at entry ${breakAtEntry}: ${reason}.`,
+    ...state,
+  };
+}
+
+function toStateResponse({ checked, problemCount, problems }: StateCheck): NonNullable<VerificationResponse['state']> {
+  // An altered row may hold any text.
+  const shown = problems.map(({ subject, problem }) => ({ subject: subject.toWellFormed().slice(0, 600), problem }));
+  return { checked, problem_count: problemCount, problems: shown };
+}
+
+/** `progress` is null if no verification runs. */
+const toProgressResponse = (progress: VerificationStatus | null, rowsChecked: number): ProgressResponse => ({
+  running: progress !== null || rowsChecked > 0,
+  entries_checked: progress?.entriesChecked ?? null,
+  entries_total: progress?.entriesTotal ?? null,
+  ...(rowsChecked === 0 ? {} : { rows_checked: rowsChecked }),
+  started_at: progress === null ? null : toTimestamp(progress.startedAt),
+});

@@ -5,19 +5,21 @@ import { Id } from '../../api/fields.ts';
 import { LeasesQuery, Nothing, RevokeRequest, UseLeaseRequest } from '../../api/requests.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
 import { RevokeResponse, UseLease } from '../../api/responses.ts';
+import type { UseLease as UseLeaseResponse } from '../../api/types.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
+import { toTimestamp } from '../../engine/timestamp.ts';
+import { sdkEnvironment } from '../../vault/catalogue/sdk-environment.ts';
 import { ListedLease, toLeaseReply } from '../../vault/leases/lease.ts';
 import { type LeaseAt, readLease, renewLease, revokeLease } from '../../vault/leases/lease-operations.ts';
 import { listLeases, revokeLeases } from '../../vault/leases/leases.ts';
 import { parseTtl } from '../../vault/policies/policy.ts';
 import { baseUrlOf } from '../../vault/use/base-url.ts';
 import { parsePurpose } from '../../vault/use/upstream-url.ts';
-import { newUseLease } from '../../vault/use/use-leases.ts';
+import { type NewUseLease, newUseLease } from '../../vault/use/use-leases.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
 import { type Reply, type Route, route } from '../route.ts';
-import { toUseLeaseResponse } from '../serialize.ts';
 
 function parseHolder({ agent, path }: { agent?: string | undefined; path?: string | undefined }) {
   return {
@@ -119,3 +121,11 @@ export const leaseRoutes: readonly Route[] = [
     },
   }),
 ];
+
+const toUseLeaseResponse = ({ lease, token, service }: NewUseLease, baseUrl: string): UseLeaseResponse => ({
+  lease_id: lease.id,
+  token: token.reveal(),
+  base_url: baseUrl,
+  expires_at: toTimestamp(lease.expiresAt),
+  env: service === null ? {} : sdkEnvironment(service, baseUrl, token.reveal()),
+});

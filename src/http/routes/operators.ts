@@ -21,8 +21,7 @@ import { replaceOperator } from '../../vault/operators/operator-operations.ts';
 import { removePasskey } from '../../vault/operators/passkey-operations.ts';
 import { invite } from '../../vault/operators/passkeys.ts';
 import type { Vault } from '../../vault/vault.ts';
-import { shapedRoute, toRoute } from '../declared-routes.ts';
-import { type Route, route } from '../route.ts';
+import { type Route, route, shapedRoute, toRoute } from '../route.ts';
 
 function identityIn(vault: Vault, given: object | null): ProviderIdentity | null {
   return given === null ? null : toIdentity(vault, parseField(GivenIdentity, given, 'identity'));

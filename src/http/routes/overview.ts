@@ -10,16 +10,18 @@ import {
 } from '../../api/fields.ts';
 import { Matrix, MatrixQuery, SearchQuery, SearchResults, Tree, TreeQuery } from '../../api/overview.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
+import type { Matrix as MatrixResponse, Tree as TreeResponse } from '../../api/types.ts';
 import { parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
+import { toTimestamp } from '../../engine/timestamp.ts';
 import { readAttention } from '../../vault/overview/advisories.ts';
-import { readTree } from '../../vault/overview/credential-tree.ts';
-import { readMatrix } from '../../vault/overview/matrix.ts';
+import { readTree, type TreeLevel } from '../../vault/overview/credential-tree.ts';
+import { type AccessMatrix, readMatrix } from '../../vault/overview/matrix.ts';
 import { listNodes, readActivity } from '../../vault/overview/nodes.ts';
 import { ActivityMinute, AttentionItem, Node } from '../../vault/overview/overview.ts';
 import { search } from '../../vault/overview/search.ts';
+import { ACTIONS } from '../../vault/policies/policy.ts';
 import { type Route, route } from '../route.ts';
-import { toMatrixResponse, toTreeResponse } from '../serialize.ts';
 
 const parseAgentPrefix = (text = ''): string => {
   if (text.length <= MAX_AGENT_PREFIX_LENGTH) return text;
@@ -114,3 +116,25 @@ export const overviewRoutes: readonly Route[] = [
     },
   }),
 ];
+
+const toMatrixResponse = (matrix: AccessMatrix): MatrixResponse => ({
+  agents: matrix.agents.map((name) => ({ name })),
+  agents_total: matrix.agentsTotal,
+  paths: [...matrix.paths],
+  paths_total: matrix.pathsTotal,
+  actions: [...ACTIONS],
+  decisions: matrix.decisions.map(({ allowed, policyName, reason }) => ({ allowed, policy_name: policyName, reason })),
+  cells: matrix.cells as number[][][],
+});
+
+const toTreeResponse = (prefix: string, { entries, next }: TreeLevel): TreeResponse => ({
+  prefix,
+  entries: entries.map(({ name, path, directory, credential }) => ({
+    name,
+    kind: directory === null ? ('credential' as const) : ('directory' as const),
+    path,
+    ...(directory ?? {}),
+    ...(credential === null ? {} : { type: credential.type, updated_at: toTimestamp(credential.updatedAt) }),
+  })),
+  next,
+});

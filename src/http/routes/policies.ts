@@ -9,8 +9,7 @@ import { createPolicy, deletePolicy, listPolicies, readPolicy, replacePolicy } f
 import { simulate } from '../../vault/policies/simulate.ts';
 import { parseMethod, type UseRequest } from '../../vault/use/target.ts';
 import { parseUrl } from '../../vault/use/upstream-url.ts';
-import { toRoute } from '../declared-routes.ts';
-import { type Route, route } from '../route.ts';
+import { type Route, route, toRoute } from '../route.ts';
 
 /** @throws INVALID_REQUEST */
 function toUseRequest({ action, request }: SimulateRequestBody): UseRequest | null {

@@ -3,7 +3,7 @@
  * or address. docs/monitoring.md lists the same table, and a test compares it.
  */
 import { Counter } from '../../core/measures.ts';
-import type { StreamStatus } from '../streams/log-stream.ts';
+import type { StreamStatus } from '../log-streams.ts';
 import { bucketsOf, counter, counters, gauge, histogram, type Metric } from './metric.ts';
 
 const STATUSES = ['ok', 'starting', 'locked', 'rolled_back', 'stopping', 'failing'] as const;

@@ -7,9 +7,9 @@ import type { DenialBudget } from '../../ledger/token-buckets.ts';
 import type { ApprovalEvents } from '../../vault/approvals/approval-events.ts';
 import type { UseLimits } from '../../vault/use/use-limits.ts';
 import type { Vault } from '../../vault/vault.ts';
-import type { CheckpointSinkStatus } from '../checkpoint-sinks.ts';
+import type { CheckpointSinkStatus } from '../checkpoint-files.ts';
+import type { StreamStatus } from '../log-streams.ts';
 import type { RollbackMarker } from '../rollback-marker.ts';
-import type { StreamStatus } from '../streams/log-stream.ts';
 import type { Inventory } from './inventory.ts';
 
 export type Labels = Readonly<Record<string, string>>;

@@ -12,7 +12,7 @@ import { errnoSuffix } from '../../platform/errors.ts';
 import { http } from '../../platform/node-http.ts';
 import type { VaultId } from '../../vault/keys/keyset.ts';
 import type { Configuration } from '../configuration.ts';
-import { isLoopbackHost } from '../hosts.ts';
+import { isLoopbackHost } from '../flag-values.ts';
 import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 
 const KEY_ID = /^[A-Za-z0-9:/_-]{1,2048}$/;

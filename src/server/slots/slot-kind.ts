@@ -11,7 +11,7 @@ import { readSecretBytes } from '../../platform/private-files.ts';
 import type { SlotParameters, VaultId } from '../../vault/keys/keyset.ts';
 import type { NewSlotSecret } from '../../vault/ports.ts';
 import type { Configuration } from '../configuration.ts';
-import { type RootKeyFile, readRootKey } from '../root-key.ts';
+import { type RootKeyFile, readRootKey } from '../open-keys.ts';
 
 export interface SlotKindPort {
   /** `key` is the name that the administrator gave. @throws SlotKindError */

@@ -4,7 +4,7 @@ import { ApiError, invalidRequest } from '../../engine/errors.ts';
 import type { SlotKind, SlotParameters, VaultId } from '../../vault/keys/keyset.ts';
 import type { NewSlotSecret, SlotSecretResult, SlotSecrets } from '../../vault/ports.ts';
 import type { Configuration } from '../configuration.ts';
-import type { RootKeyFile } from '../root-key.ts';
+import type { RootKeyFile } from '../open-keys.ts';
 import { awsKmsSlots } from './aws-kms.ts';
 import { fileSlots, SlotKindError, type SlotKindPort, systemdSlots } from './slot-kind.ts';
 import { transitSlots } from './transit.ts';

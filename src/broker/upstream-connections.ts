@@ -9,7 +9,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { http, IDLE_CONNECTION_MS } from '../platform/node-http.ts';
 import { type AddressFields, AddressRules, checkHost } from './addresses.ts';
 import type { UpstreamRequestSpec } from './protocol.ts';
-import { UpstreamError } from './upstream-error.ts';
+import { UpstreamError } from './protocol.ts';
 
 export interface Address {
   readonly address: string;
