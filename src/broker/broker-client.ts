@@ -19,7 +19,7 @@ import {
   type UseResult,
 } from './protocol.ts';
 
-const SERVICE_FD = 3;
+const SERVER_FD = 3;
 /** A process that dies sooner is replaced at the next request, not immediately. */
 const MIN_LIFETIME_MS = 1000;
 const STOP_TIMEOUT_MS = 2000;
@@ -85,7 +85,7 @@ export class BrokerClient {
     child.on('exit', () => this.#forget(child));
     // Without file descriptors for it, Node provides no list of streams; an error follows.
     const streams: readonly unknown[] | undefined = child.stdio;
-    const socket = streams?.[SERVICE_FD];
+    const socket = streams?.[SERVER_FD];
     if (!(socket instanceof Duplex)) return null;
     this.#starts += 1;
     const channel = new Channel(socket, {

@@ -7,7 +7,7 @@ import type { Agent as PlainAgent } from 'node:http';
 import https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { http, IDLE_CONNECTION_MS } from '../platform/node-http.ts';
-import { type AddressFields, AddressRules, checkHost } from './addresses.ts';
+import { type AddressFields, AddressRules, checkHost } from './address-rules.ts';
 import type { UpstreamRequestSpec } from './protocol.ts';
 import { UpstreamError } from './protocol.ts';
 

@@ -130,14 +130,14 @@ function isFetchOfPage(request: IncomingMessage): boolean {
 // SOURCE: WebAuthn, level 3, section 13.4.9.
 
 /** The address of the service as the caller named it. @throws INVALID_REQUEST */
-export function serviceUrlOf({ protocol, host }: FastifyRequest): string {
+export function serverUrlOf({ protocol, host }: FastifyRequest): string {
   if (!/^[A-Za-z0-9.:_[\]-]{1,260}$/.test(host)) throw invalidRequest('Host', 'must be a name or an address');
   return `${protocol}://${host}`;
 }
 
 /** The origin at which passkeys and the identity provider work; null at any other address of the service. */
 function passkeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<string>): WebOrigin | null {
-  const url = URL.parse(serviceUrlOf(request));
+  const url = URL.parse(serverUrlOf(request));
   if (url === null) return null;
   const { hostname, origin, port, protocol } = url;
   const standardPort = protocol === 'https:' ? 443 : 80;

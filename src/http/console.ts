@@ -9,7 +9,7 @@ import path from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../engine/errors.ts';
 import type { HttpParts } from './http-server.ts';
-import { routingError } from './routes/table.ts';
+import { routingError } from './routes/route-table.ts';
 
 const CONSOLE_PREFIX = '/console/';
 

@@ -42,8 +42,8 @@ import { addRoutes } from './register-routes.ts';
 import type { RequestLog, RequestMeasures, RouteMeasures } from './request-measures.ts';
 import { RequestOrder } from './request-order.ts';
 import { callerKey, LargeBodies, MAX_BODY_BYTES, RequestScheduler } from './request-scheduler.ts';
-import type { MetricsPage, ProveService } from './route.ts';
-import { isInexactTarget, routingError } from './routes/table.ts';
+import type { MetricsPage, ProveServer } from './route.ts';
+import { isInexactTarget, routingError } from './routes/route-table.ts';
 import { parseJson } from './strict-json.ts';
 import { UnreadResponses } from './unread-responses.ts';
 import { VALIDATOR } from './validation.ts';
@@ -57,7 +57,7 @@ export interface HttpParts {
   readonly hostRule: AllowedHosts | null;
   readonly trustedProxies: readonly string[];
   readonly tls: SecureContextOptions | null;
-  readonly prove: ProveService;
+  readonly prove: ProveServer;
   readonly metrics: MetricsPage;
   readonly measures: RequestMeasures;
   /** The names at which passkeys work, in lower case. */

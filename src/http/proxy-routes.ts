@@ -17,7 +17,7 @@ import { type BaseUrlCall, findPlacement } from '../vault/use/use-leases.ts';
 import { type OngoingUse, type UseCall, useCredential } from '../vault/use/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { BASE_URL_HEADERS, withoutAddressHeaders } from './base-url-headers.ts';
-import { serviceUrlOf } from './browser-session.ts';
+import { serverUrlOf } from './browser-session.ts';
 import { CoalescingBody } from './coalescing-body.ts';
 import {
   allowLongWork,
@@ -147,7 +147,7 @@ async function toCall(
     },
     bodyLength,
     isUpgrade: isUpgrade(raw),
-    baseUrl: baseUrlOf(serviceUrlOf(request), path),
+    baseUrl: baseUrlOf(serverUrlOf(request), path),
     signal,
   };
 }

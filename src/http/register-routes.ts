@@ -9,13 +9,13 @@ import { PreconditionFailed } from '../engine/errors.ts';
 import { toTimestamp } from '../engine/timestamp.ts';
 import { authorizeScrape, entityTag, toIdempotency } from '../vault/header-digests.ts';
 import type { Vault } from '../vault/vault.ts';
-import { browserPageOf, serviceUrlOf } from './browser-session.ts';
+import { browserPageOf, serverUrlOf } from './browser-session.ts';
 import { allowLongWork, disconnectSignal, HALF_CLOSED_MS } from './connections.ts';
 import type { HttpParts } from './http-server.ts';
 import { integerParameters, parseIntegers } from './lists.ts';
 import { isUnchanged, preconditionOf, readIdempotencyKey, requestFingerprint } from './request-headers.ts';
-import type { Call, MetricsPage, ProveService, Reply, Route } from './route.ts';
-import { ROUTES } from './routes/table.ts';
+import type { Call, MetricsPage, ProveServer, Reply, Route } from './route.ts';
+import { ROUTES } from './routes/route-table.ts';
 import { checkSchemas } from './validation.ts';
 
 /** The body of an unauthenticated request has a few short fields. */
@@ -136,7 +136,7 @@ function represented({ represent }: Route, error: unknown): unknown {
   return new PreconditionFailed(error.message, represent(error.current as never));
 }
 
-function proofFor(request: FastifyRequest, prove: ProveService): string | null {
+function proofFor(request: FastifyRequest, prove: ProveServer): string | null {
   const nonce = request.headers[NONCE_HEADER];
   return typeof nonce === 'string' ? prove(nonce) : null;
 }
@@ -174,7 +174,7 @@ function toCall<C>(
     ifNoneMatch: request.headers['if-none-match'],
     token: request.token,
     browser: browserPageOf(request, publicNames),
-    serviceUrl: () => serviceUrlOf(request),
+    serverUrl: () => serverUrlOf(request),
     disconnectSignal() {
       allowLongWork(request.raw);
       return disconnectSignal(request.raw, reply.raw);

@@ -50,7 +50,7 @@ interface BaseCall<Query, Body> {
   readonly token: string;
   readonly browser: BrowserPage;
   /** The address of the service as the caller named it. @throws INVALID_REQUEST */
-  serviceUrl(): string;
+  serverUrl(): string;
   /** Aborted when the client disconnects, so that work which takes long stops. */
   disconnectSignal(): AbortSignal;
   /** The same for work on lists, which a client receives for a second after it has ended its side. */
@@ -75,7 +75,7 @@ export interface PublicCall<Query, Body> extends BaseCall<Query, Body> {
 }
 
 /** Returns the proof, for a caller's nonce, that this server has the data directory whose key the caller has. */
-export type ProveService = (nonce: string) => string | null;
+export type ProveServer = (nonce: string) => string | null;
 
 export interface MetricsPage {
   /** Hash of the metrics token; null without one: then only clients on this machine may read them. */

@@ -9,7 +9,7 @@ import { settledWithin } from '../platform/waiting.ts';
 import { type Approval, type ApprovalId, describeScope, describeTimeout } from '../vault/approvals/approval.ts';
 import type { ApprovalEvent } from '../vault/approvals/approval-events.ts';
 import type { ApprovalWebhookOption } from './flag-values.ts';
-import { type ServiceLog, withoutRepetitions } from './log.ts';
+import { type ServerLog, withoutRepetitions } from './log.ts';
 import { failureOf, readWebhookKey, WebhookClient } from './webhook-client.ts';
 
 const MAX_QUEUED = 1000;
@@ -36,7 +36,7 @@ export class ApprovalWebhook {
   readonly #client: WebhookClient;
   readonly #host: string;
   readonly #now: () => number;
-  readonly #logError: ServiceLog['error'];
+  readonly #logError: ServerLog['error'];
   readonly #stopped = new AbortController();
   readonly #queue: ApprovalMessage[] = [];
   #running: Promise<void> | null = null;
@@ -46,7 +46,7 @@ export class ApprovalWebhook {
   constructor(
     { url, secretFile }: ApprovalWebhookOption,
     now: () => number,
-    logError: ServiceLog['error'],
+    logError: ServerLog['error'],
     warn: (line: string) => void,
   ) {
     this.#host = url.host;

@@ -9,7 +9,7 @@ import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { Checkpoints } from '../vault/audit/checkpoints.ts';
 import type { StateChecker } from '../vault/audit/verification/state-checker.ts';
-import { logFailure, type ServiceLog } from './log.ts';
+import { logFailure, type ServerLog } from './log.ts';
 import type { RollbackMarker } from './rollback-marker.ts';
 
 interface BackgroundTask {
@@ -28,7 +28,7 @@ const MAX_UNSIGNED_MS = 60_000;
 export function startCheckpointing(
   ledger: Ledger,
   checkpoints: Checkpoints,
-  logError: ServiceLog['error'],
+  logError: ServerLog['error'],
 ): BackgroundTask {
   let signedAt = Number.NEGATIVE_INFINITY;
   let running: Promise<void> | null = null;
@@ -69,7 +69,7 @@ export function startMarking(
   ledger: Ledger,
   marker: RollbackMarker,
   isMultiWriter: boolean,
-  logError: ServiceLog['error'],
+  logError: ServerLog['error'],
 ): BackgroundTask {
   const keep = async (): Promise<void> => {
     const { lastSeenEntry } = ledger.memory;
@@ -110,7 +110,7 @@ const SWEEP_PAUSE_MS = 10;
 export function startSweeping(
   store: Store,
   clock: Clock,
-  log: ServiceLog,
+  log: ServerLog,
   onStorageFailure: (failure: StoreError) => void,
   intervalMs: number = SWEEP_INTERVAL_MS,
 ): BackgroundTask {
@@ -142,7 +142,7 @@ export function startSweeping(
 const MAX_NAMED = 5;
 
 /** Checks the state against the audit log once, slowly, and logs one line if a row does not match its entries. */
-export function startStateCheck(checker: StateChecker, log: ServiceLog): BackgroundTask {
+export function startStateCheck(checker: StateChecker, log: ServerLog): BackgroundTask {
   const stopping = new AbortController();
   const checking = checker.checkSlowly(stopping.signal).then(
     ({ problemCount, problems }) => {

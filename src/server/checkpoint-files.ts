@@ -14,7 +14,7 @@ import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts
 import { settledWithin } from '../platform/waiting.ts';
 import type { SignedCheckpoint } from '../vault/audit/checkpoints.ts';
 import type { Configuration } from './configuration.ts';
-import { logFailure, type ServiceLog } from './log.ts';
+import { logFailure, type ServerLog } from './log.ts';
 
 /** The file in the data directory keeps this many lines, and at times up to twice as many. */
 const MAX_LINES = 1000;
@@ -146,7 +146,7 @@ const STOP_TIMEOUT_MS = 2000;
 export class CheckpointSinks {
   readonly #sinks: readonly CheckpointSink[];
 
-  constructor(files: readonly Sink[], logError: ServiceLog['error']) {
+  constructor(files: readonly Sink[], logError: ServerLog['error']) {
     let others = 0;
     this.#sinks = files.map((file) => {
       others += file.isOwn ? 0 : 1;
@@ -174,7 +174,7 @@ type Sink = Pick<CheckpointFile, 'path' | 'isOwn' | 'append' | 'close'>;
 class CheckpointSink {
   readonly #file: Sink;
   readonly #label: string;
-  readonly #logError: ServiceLog['error'];
+  readonly #logError: ServerLog['error'];
   readonly #stopped = new AbortController();
   #waiting: SignedCheckpoint | null = null;
   /** When the oldest unwritten checkpoint began to wait, on the clock of `performance.now()`. */
@@ -182,7 +182,7 @@ class CheckpointSink {
   #failures = 0;
   #running: Promise<void> | null = null;
 
-  constructor(file: Sink, label: string, logError: ServiceLog['error']) {
+  constructor(file: Sink, label: string, logError: ServerLog['error']) {
     this.#file = file;
     this.#label = label;
     this.#logError = logError;

@@ -19,12 +19,12 @@ import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import { APPROVAL_HOLD_MS } from '../vault/approvals/approval-holds.ts';
 import { isAttended } from '../vault/keys/keyset.ts';
 import { connectionName } from '../vault/overview/nodes.ts';
-import { type AdminToken, chooseAdminToken, ServiceFiles } from './announcement.ts';
+import { type AdminToken, chooseAdminToken, ServerFiles } from './server-files.ts';
 import type { Configuration } from './configuration.ts';
 import { withConnectionName } from './database-option.ts';
 import { isLoopback } from './flag-values.ts';
 import { listen } from './listen.ts';
-import { logFailure, type ServiceLog, withoutRepetitions } from './log.ts';
+import { logFailure, type ServerLog, withoutRepetitions } from './log.ts';
 import { metricsPage } from './monitoring.ts';
 import type { Locked } from './open-keys.ts';
 import { openVault, prepareDataDir } from './open-vault.ts';
@@ -34,7 +34,7 @@ import { type OpenVault, VaultGate } from './vault-gate.ts';
 /** Interval between equal log lines, because a failing storage causes the same line with each request. */
 const SAME_LINE_MS = 1000;
 
-export interface Service {
+export interface RunningServer {
   /** The URL in the form that clients accept, such as `http://127.0.0.1:7700`. */
   readonly address: string;
   readonly adminToken: AdminToken;
@@ -44,13 +44,13 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-export interface ServiceTimeouts extends CallerTimeouts {
+export interface ServerTimeouts extends CallerTimeouts {
   readonly stopMs: number;
   readonly approvalHoldMs: number;
 }
 
 // SOURCE: docs/decisions.md, "The process".
-export const SERVICE_TIMEOUTS: ServiceTimeouts = {
+export const SERVER_TIMEOUTS: ServerTimeouts = {
   ...CALLER_TIMEOUTS,
   stopMs: 10_000,
   approvalHoldMs: APPROVAL_HOLD_MS,
@@ -60,13 +60,13 @@ export const SERVICE_TIMEOUTS: ServiceTimeouts = {
  * Starts the server. `onStorageFailure` is called when the process must end because the storage failed; tests replace
  * `syncFile`. @throws StartupError, UsageError, StoreError
  */
-export async function startService(
+export async function startServer(
   configuration: Configuration,
-  log: ServiceLog,
+  log: ServerLog,
   onStorageFailure: (line: string) => void,
   syncFile?: SyncFile,
-  timeouts: ServiceTimeouts = SERVICE_TIMEOUTS,
-): Promise<Service> {
+  timeouts: ServerTimeouts = SERVER_TIMEOUTS,
+): Promise<RunningServer> {
   let phase: 'starting' | 'running' | 'stopping' = 'starting';
   const warnings: string[] = [];
   const warn = (line: string): void => void (phase === 'starting' ? warnings.push(line) : log.error(line));
@@ -76,7 +76,7 @@ export async function startService(
   prepareDataDir(configuration, resources);
   if (isOpenToOthers(configuration.dataDir))
     warn(`Other users may read the keys in ${configuration.dataDir}, as --accept-open-modes accepts.`);
-  const files = new ServiceFiles(configuration.dataDir);
+  const files = new ServerFiles(configuration.dataDir);
   let listening: string | null = null;
   let ownPorts: readonly number[] = [];
   const logOften = withoutRepetitions(log.error, SAME_LINE_MS);

@@ -8,19 +8,19 @@ import type { MetricsPage } from '../http/route.ts';
 import { readVersion } from '../platform/version.ts';
 import type { ApprovalEvents } from '../vault/approvals/approval-events.ts';
 import type { Vault } from '../vault/vault.ts';
-import { readGivenToken } from './announcement.ts';
+import { readGivenToken } from './server-files.ts';
 import type { ApprovalWebhook } from './approval-webhook.ts';
 import type { Configuration } from './configuration.ts';
 import { isLoopback } from './flag-values.ts';
-import { logFailure, type ServiceLog } from './log.ts';
+import { logFailure, type ServerLog } from './log.ts';
 import type { LogStream } from './log-streams.ts';
 import { METRICS } from './metrics/declarations.ts';
-import type { Labels, Metric, MetricSources, ServiceSources, VaultSources } from './metrics/metric.ts';
+import type { Labels, Metric, MetricSources, ServerSources, VaultSources } from './metrics/metric.ts';
 
 /** `findVault` returns null while the vault is locked. @throws StartupError for an invalid token file */
 export function metricsPage(
   configuration: Configuration,
-  service: Omit<ServiceSources, 'version'>,
+  service: Omit<ServerSources, 'version'>,
   findVault: () => VaultSources | null,
   warn: (line: string) => void,
 ): MetricsPage {
@@ -48,7 +48,7 @@ export async function startLogStreams(
   { logStreams, streamFiles }: Pick<Configuration, 'logStreams' | 'streamFiles'>,
   { ledger, store, clock }: Pick<Vault, 'ledger' | 'store' | 'clock'>,
   warn: (line: string) => void,
-  logError: ServiceLog['error'],
+  logError: ServerLog['error'],
 ): Promise<readonly LogStream[]> {
   if (logStreams.length === 0) return [];
   const { startStreams } = await import('./log-streams.ts');
@@ -71,7 +71,7 @@ export async function startApprovalWebhook(
   { approvalWebhook }: Pick<Configuration, 'approvalWebhook'>,
   { events, now, consoleUrl }: ApprovalWebhookParts,
   warn: (line: string) => void,
-  logError: ServiceLog['error'],
+  logError: ServerLog['error'],
 ): Promise<ApprovalWebhook | null> {
   if (approvalWebhook === null) return null;
   const { ApprovalWebhook, toMessage } = await import('./approval-webhook.ts');
@@ -92,7 +92,7 @@ interface Value {
 /** The metrics that are also exported while the vault is locked. */
 const OF_SERVICE = /^leasehold_(?:build_info|health_status|http_)/;
 
-async function createRegistry(service: ServiceSources, findVault: () => VaultSources | null): Promise<Registry> {
+async function createRegistry(service: ServerSources, findVault: () => VaultSources | null): Promise<Registry> {
   const { Registry, collectDefaultMetrics } = await import('prom-client');
   const registry = new Registry();
   for (const metric of METRICS) registry.registerMetric(toCollected(metric, service, findVault) as unknown as Gauge);
@@ -101,7 +101,7 @@ async function createRegistry(service: ServiceSources, findVault: () => VaultSou
 }
 
 /** WHY not the library's classes: they keep their own counts, at twenty times the cost, and only gauges can be set. */
-function toCollected(metric: Metric, service: ServiceSources, findVault: () => VaultSources | null) {
+function toCollected(metric: Metric, service: ServerSources, findVault: () => VaultSources | null) {
   const { kind, name, help } = metric;
   const read = (): Value[] => {
     const vault = findVault();

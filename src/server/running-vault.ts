@@ -26,7 +26,7 @@ import type { ApprovalWebhook } from './approval-webhook.ts';
 import { startCheckpointing, startMarking, startStateCheck, startSweeping } from './background-tasks.ts';
 import { CheckpointSinks } from './checkpoint-files.ts';
 import type { Configuration } from './configuration.ts';
-import type { ServiceLog } from './log.ts';
+import type { ServerLog } from './log.ts';
 import type { LogStream } from './log-streams.ts';
 import { Inventory } from './metrics/inventory.ts';
 import type { VaultSources } from './metrics/metric.ts';
@@ -41,8 +41,8 @@ export interface RunningVaultParts {
   /** Resources of `opened`, disposed of when the vault ends. */
   readonly resources: AsyncDisposableStack;
   readonly adminTokenHash: TokenHash;
-  readonly log: ServiceLog;
-  readonly logOften: ServiceLog['error'];
+  readonly log: ServerLog;
+  readonly logOften: ServerLog['error'];
   readonly onStorageFailure: (failure: StoreError) => void;
   readonly approvalHoldMs: number;
   readonly node: OwnNode;

@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { ownCommand, quoteForShell, quoteWord } from '../platform/shell-command.ts';
 import { describeAddress } from '../store/postgres/address.ts';
-import type { Service } from './composition.ts';
+import type { RunningServer } from './composition.ts';
 import type { Configuration } from './configuration.ts';
 import { isLoopback } from './flag-values.ts';
 
@@ -22,7 +22,7 @@ const STEPS_AFTER_A_LOSS = [
 
 /** The lines of the banner. A token that the operator supplied is never printed. */
 export function startupBanner(
-  service: Pick<Service, 'address' | 'adminToken' | 'warnings' | 'status'>,
+  service: Pick<RunningServer, 'address' | 'adminToken' | 'warnings' | 'status'>,
   configuration: Configuration,
 ): string {
   const { dataDir, database, adminTokenFile, printsToken } = configuration;

@@ -7,7 +7,7 @@ import { randomBytes, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
 import { findBytes } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import { runs, wellFormedText } from '../kit/property.ts';
 import { toResponse } from '../kit/raw.ts';
 import { assertSound, type RequestParts, startFixture } from './fixture.ts';

@@ -20,7 +20,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
 import { StartupError } from '../../src/platform/errors.ts';
-import { readGivenToken } from '../../src/server/announcement.ts';
+import { readGivenToken } from '../../src/server/server-files.ts';
 import { readConfiguration } from '../../src/server/configuration.ts';
 import { readSecretFile } from '../../src/server/offline-keys.ts';
 import { readRootKey } from '../../src/server/open-keys.ts';

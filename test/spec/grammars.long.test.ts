@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/schema';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import { createClient } from '../kit/client.ts';
 import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';

@@ -8,7 +8,7 @@ import { readAuditKeys } from '../../server/offline-keys.ts';
 import { describeFailure } from '../../server/operator-errors.ts';
 import { restore } from '../../server/restore.ts';
 import { formatRestore, reporter, toRestoreRequest } from '../../server/restore-command.ts';
-import { runSchemaRequest } from '../../server/schema.ts';
+import { runSchemaRequest } from '../../server/schema-command.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { askLine } from '../prompt.ts';
 import { isInteractive, printNotice, type Terminal } from '../terminal.ts';

@@ -55,9 +55,9 @@ export const leaseRoutes: readonly Route[] = [
     body: UseLeaseRequest,
     status: 201,
     data: UseLease,
-    async handle({ vault, context, body, serviceUrl }) {
+    async handle({ vault, context, body, serverUrl }) {
       const path = parsePath(body.path);
-      const url = `${baseUrlOf(serviceUrl(), path)}/-`;
+      const url = `${baseUrlOf(serverUrl(), path)}/-`;
       const ttlSeconds = body.ttl === undefined ? null : parseTtl(body.ttl, 'ttl');
       const purpose = body.purpose === undefined ? null : parsePurpose(body.purpose);
       const issued = await newUseLease(vault, context, { path, ttlSeconds, purpose });

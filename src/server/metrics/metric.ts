@@ -95,10 +95,10 @@ export interface VaultSources {
 }
 
 /** The sources of the server's own metrics, which exist even while the vault is locked. */
-export interface ServiceSources {
+export interface ServerSources {
   readonly requests: RequestMeasures;
   readonly status: () => ServiceStatus;
   readonly version: string;
 }
 
-export type MetricSources = ServiceSources & VaultSources;
+export type MetricSources = ServerSources & VaultSources;

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
-import { type AddressFields, AddressRules, checkHost } from '../../src/broker/addresses.ts';
+import { type AddressFields, AddressRules, checkHost } from '../../src/broker/address-rules.ts';
 import { UpstreamError } from '../../src/broker/protocol.ts';
 
 /** Rules for `https` at port 443 of a server that listens elsewhere. */
