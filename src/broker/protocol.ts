@@ -9,6 +9,17 @@ import type { Placement } from '../vault/use/target.ts';
 /** Headers as they are on the wire: in order, with repetitions. */
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
+/** Values by the first spelling of their name, as in Node; a repeated header has an array. */
+export function groupHeaders(pairs: HeaderPairs): Record<string, string | string[]> {
+  const groups = Map.groupBy(pairs, ([name]) => name.toLowerCase());
+  return Object.fromEntries(
+    Array.from(groups.values(), (group) => {
+      const [first = '', ...others] = group.map(([, value]) => value);
+      return [group[0]?.[0] ?? '', others.length === 0 ? first : [first, ...others]];
+    }),
+  );
+}
+
 /** One brokered request that was decided and recorded, with everything that the broker needs for it. */
 export interface UpstreamRequestSpec {
   /** The caller. All its requests together receive one share of the processor time. */

@@ -10,7 +10,13 @@ import { errnoSuffix } from '../platform/errors.ts';
 import { http } from '../platform/node-http.ts';
 import { drained } from '../platform/waiting.ts';
 import { buildRequest } from './injection.ts';
-import { type FailureClass, type HeaderPairs, UpstreamError, type UpstreamRequestSpec } from './protocol.ts';
+import {
+  type FailureClass,
+  groupHeaders,
+  type HeaderPairs,
+  UpstreamError,
+  type UpstreamRequestSpec,
+} from './protocol.ts';
 import type { ConnectionPool } from './upstream-connections.ts';
 
 export interface Timeouts {
@@ -246,16 +252,6 @@ export class UpstreamRequest {
 function toPairs(raw: readonly string[]): HeaderPairs {
   if (raw.length > 2 * MAX_HEADERS) throw new UpstreamError('protocol');
   return Array.from({ length: raw.length / 2 }, (_, at) => [raw[2 * at] ?? '', raw[2 * at + 1] ?? ''] as const);
-}
-
-function groupHeaders(pairs: HeaderPairs): Record<string, string | string[]> {
-  const groups = Map.groupBy(pairs, ([name]) => name.toLowerCase());
-  return Object.fromEntries(
-    [...groups.values()].map((group) => {
-      const values = group.map(([, value]) => value);
-      return [group[0]?.[0] ?? '', values.length === 1 ? (values[0] ?? '') : values];
-    }),
-  );
 }
 
 /** The phase that a request reached. It determines the meaning of an error. */

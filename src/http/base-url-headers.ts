@@ -4,8 +4,7 @@
  * others are kept, also unknown ones, because SDKs read headers of their service. SOURCE: docs/use.md, "Not for
  * browsers".
  */
-
-type HeaderPairs = readonly (readonly [name: string, value: string])[];
+import type { HeaderPairs } from '../broker/protocol.ts';
 
 /** No document at the server's address but the console may run scripts, load anything, or share its origin. */
 export const SANDBOX_POLICY = "sandbox; default-src 'none'";

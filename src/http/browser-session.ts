@@ -29,19 +29,6 @@ function attributes(request: FastifyRequest): string {
   return `Path=${COOKIE_PATH}; HttpOnly; SameSite=Strict${request.protocol === 'https' ? '; Secure' : ''}`;
 }
 
-/** The header that sets the cookie with the first part of the token, and the second part for the body. */
-function splitToken(request: FastifyRequest, token: string) {
-  const at = Math.ceil((token.length + PREFIX_LENGTH) / 2);
-  const cookie = `${cookieName(request)}=${token.slice(0, at)}; ${attributes(request)}`;
-  return { headers: { 'set-cookie': cookie }, part: token.slice(at) };
-}
-
-/** The header that removes the cookie, if the request has it. */
-function clearCookie(request: FastifyRequest): Readonly<Record<string, string>> {
-  if (cookiesOf(request.raw, cookieName(request)).length === 0) return {};
-  return { 'set-cookie': `${cookieName(request)}=; ${attributes(request)}; Max-Age=0` };
-}
-
 /** Whether a browser with a session of the console sent the request, whichever scheme the session is of. */
 function hasSessionCookie(request: IncomingMessage): boolean {
   return ['leasehold', '__Secure-leasehold'].some((name) => cookiesOf(request, name).length > 0);
@@ -51,20 +38,6 @@ function cookiesOf({ headers }: IncomingMessage, name: string): string[] {
   if (headers.cookie === undefined) return [];
   const pairs = headers.cookie.split(';').map((pair) => pair.trim());
   return pairs.filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1));
-}
-
-/** The page of the console that may have sent the request. */
-export type BrowserPage = ReturnType<typeof browserPageOf>;
-
-export function browserPageOf(request: FastifyRequest, publicNames: ReadonlySet<string>) {
-  return {
-    /** Whether the request's token came in the two parts of a browser's session. */
-    isSession: request.isBrowserSession,
-    passkeyOrigin: () => passkeyOrigin(request, publicNames),
-    requirePasskeyOrigin: () => requirePasskeyOrigin(request, publicNames),
-    splitToken: (token: string) => splitToken(request, token),
-    clearCookie: () => clearCookie(request),
-  };
 }
 
 export function hasAuthentication(request: FastifyRequest): boolean {
@@ -124,39 +97,68 @@ function isFetchOfPage(request: IncomingMessage): boolean {
   return !isProgramMode || (destination ?? 'empty') !== 'empty' || (site ?? 'none') !== 'none';
 }
 
-// The origin of the console's pages. Passkeys are bound to it, and the identity provider sends its codes to it, so it
-// must be one that only this service can have: a page on another port of the host could otherwise ask a person for a
-// signature, or get a code, and use it here.
-// SOURCE: WebAuthn, level 3, section 13.4.9.
+// The origin of the console's pages. Passkeys are bound to it, and the identity provider sends its codes to it, so only
+// this server may be able to have it: a page on another port of the host could otherwise ask an operator for a
+// signature, or receive a code, and use it here. SOURCE: WebAuthn, level 3, section 13.4.9.
 
-/** The address of the service as the caller named it. @throws INVALID_REQUEST */
+/** The URL of the server as the caller named it. @throws INVALID_REQUEST */
 export function serverUrlOf({ protocol, host }: FastifyRequest): string {
   if (!/^[A-Za-z0-9.:_[\]-]{1,260}$/.test(host)) throw invalidRequest('Host', 'must be a name or an address');
   return `${protocol}://${host}`;
 }
 
-/** The origin at which passkeys and the identity provider work; null at any other address of the service. */
-function passkeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<string>): WebOrigin | null {
-  const url = URL.parse(serverUrlOf(request));
-  if (url === null) return null;
-  const { hostname, origin, port, protocol } = url;
-  const standardPort = protocol === 'https:' ? 443 : 80;
-  const isListener = Number(port || standardPort) === request.socket.localPort;
-  // Browsers treat plain HTTP as secure for this name alone.
-  const isLocal = hostname === 'localhost' && isListener;
-  const isPublic = protocol === 'https:' && publicNames.has(hostname) && (port === '' || isListener);
-  return isLocal || isPublic ? { origin, rpId: hostname } : null;
-}
+/** The page of the console that may have sent the request. */
+export class BrowserPage {
+  readonly #request: FastifyRequest;
+  readonly #publicNames: ReadonlySet<string>;
 
-/** The `passkeyOrigin` of the request. @throws INVALID_REQUEST */
-function requirePasskeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<string>): WebOrigin {
-  const found = passkeyOrigin(request, publicNames);
-  if (found !== null) return found;
-  const { localPort } = request.socket;
-  const local = localPort === undefined ? '' : ` ${request.protocol}://localhost:${localPort}/console/, or`;
-  const names = ' HTTPS and a name given with --public-name, at its standard port or the one of the server';
-  throw new ApiError(
-    'INVALID_REQUEST',
-    `Host: passkeys and the identity provider do not work at this address. Use${local}${names}.`,
-  );
+  constructor(request: FastifyRequest, publicNames: ReadonlySet<string>) {
+    this.#request = request;
+    this.#publicNames = publicNames;
+  }
+
+  /** Whether the request's token came in the two parts of a browser's session. */
+  get isSession(): boolean {
+    return this.#request.isBrowserSession;
+  }
+
+  /** The header that sets the cookie with the first part of the token, and the second part for the body. */
+  splitToken(token: string) {
+    const at = Math.ceil((token.length + PREFIX_LENGTH) / 2);
+    const cookie = `${cookieName(this.#request)}=${token.slice(0, at)}; ${attributes(this.#request)}`;
+    return { headers: { 'set-cookie': cookie }, part: token.slice(at) };
+  }
+
+  /** The header that removes the cookie, if the request has it. */
+  clearCookie(): Readonly<Record<string, string>> {
+    const name = cookieName(this.#request);
+    if (cookiesOf(this.#request.raw, name).length === 0) return {};
+    return { 'set-cookie': `${name}=; ${attributes(this.#request)}; Max-Age=0` };
+  }
+
+  /** The origin at which passkeys and the identity provider work; null at any other URL of the server. */
+  passkeyOrigin(): WebOrigin | null {
+    const url = URL.parse(serverUrlOf(this.#request));
+    if (url === null) return null;
+    const { hostname, origin, port, protocol } = url;
+    const standardPort = protocol === 'https:' ? 443 : 80;
+    const isListener = Number(port || standardPort) === this.#request.socket.localPort;
+    // Browsers treat plain HTTP as secure for this name alone.
+    const isLocal = hostname === 'localhost' && isListener;
+    const isPublic = protocol === 'https:' && this.#publicNames.has(hostname) && (port === '' || isListener);
+    return isLocal || isPublic ? { origin, rpId: hostname } : null;
+  }
+
+  /** @throws INVALID_REQUEST */
+  requirePasskeyOrigin(): WebOrigin {
+    const found = this.passkeyOrigin();
+    if (found !== null) return found;
+    const { protocol, socket } = this.#request;
+    const local = socket.localPort === undefined ? '' : ` ${protocol}://localhost:${socket.localPort}/console/, or`;
+    const names = ' HTTPS and a name given with --public-name, at its standard port or the one of the server';
+    throw new ApiError(
+      'INVALID_REQUEST',
+      `Host: passkeys and the identity provider do not work at this address. Use${local}${names}.`,
+    );
+  }
 }

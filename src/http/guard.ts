@@ -22,7 +22,7 @@ const ROLLED_BACK =
 /** @throws ApiError */
 export function checkRequest(
   request: IncomingMessage,
-  { status, hostRule }: Pick<HttpParts, 'status' | 'hostRule'>,
+  { status, checksHost, publicNames }: Pick<HttpParts, 'status' | 'checksHost' | 'publicNames'>,
   route: Pick<FastifyContextConfig, 'isAlwaysServed' | 'showsLog'>,
 ): void {
   checkVersion(request);
@@ -31,7 +31,8 @@ export function checkRequest(
   // A base URL has a stricter grammar, but need not decode to UTF-8.
   if (!target.startsWith(BASE_URL_PREFIX)) checkTarget(target);
   checkSingleHeaders(request);
-  checkHost(request, hostRule);
+  if (countHeader(request, 'host') !== 1) throw new ApiError('INVALID_REQUEST', 'Host: must be given once');
+  if (checksHost) checkHost(request, publicNames);
   const now = status();
   if (now === 'ok' || now === 'failing' || route.isAlwaysServed) return;
   if (now === 'locked') throw new ApiError('VAULT_LOCKED', 'The vault is locked.');
@@ -82,23 +83,16 @@ export function countHeader(request: IncomingMessage, name: string): number {
   return count;
 }
 
-export interface AllowedHosts {
-  /** Allowed names in addition to `localhost` and IP literals, in lower case. */
-  readonly names: ReadonlySet<string>;
-}
-
 /**
  * Prevents DNS rebinding on a loopback listener: a web page whose name resolves to this machine sends its own name as
- * Host. `rule` is null if every Host is allowed. @throws INVALID_REQUEST, MISDIRECTED_REQUEST
+ * Host. @throws MISDIRECTED_REQUEST
  */
-function checkHost(request: IncomingMessage, rule: AllowedHosts | null): void {
-  if (countHeader(request, 'host') !== 1) throw new ApiError('INVALID_REQUEST', 'Host: must be given once');
-  if (rule === null) return;
+function checkHost(request: IncomingMessage, publicNames: ReadonlySet<string>): void {
   const host = (request.headers.host ?? '').toLowerCase();
   const name = host.replace(/:\d{1,5}$/, '');
   const literal = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name;
   const isLiteral = isIP(literal) === (name.startsWith('[') ? 6 : 4);
-  if (name === 'localhost' || isLiteral || rule.names.has(name)) return;
+  if (name === 'localhost' || isLiteral || publicNames.has(name)) return;
   throw new ApiError(
     'MISDIRECTED_REQUEST',
     'Host: must be localhost, an IP address, or a name given with --public-name',

@@ -14,6 +14,7 @@ import fastify, {
 import type { ServiceStatus } from '../api/types.ts';
 import type { Authentication } from '../core/identity.ts';
 import type { Permission } from '../core/permissions.ts';
+import { requestIds } from '../crypto/primitives.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Vault } from '../vault/vault.ts';
 import { SANDBOX_POLICY } from './base-url-headers.ts';
@@ -33,9 +34,9 @@ import {
   shouldUpgrade,
   writeClientError,
 } from './connections.ts';
-import { addConsole, type ConsoleSource, isConsolePage } from './console.ts';
+import { addConsole, isConsolePage } from './console.ts';
 import { compressedBody, defaultError, toApiError, toErrorResponse } from './errors.ts';
-import { type AllowedHosts, checkRequest } from './guard.ts';
+import { checkRequest } from './guard.ts';
 import { checkPermission, findStrayToken, identifyCaller } from './identify-caller.ts';
 import { errorHeaders, isBaseUrl, mayTakeLonger, registerProxyRoutes, USE_ROUTE } from './proxy-routes.ts';
 import { addRoutes } from './register-routes.ts';
@@ -52,9 +53,8 @@ export interface HttpParts {
   readonly vault: Vault;
   readonly status: () => ServiceStatus;
   readonly log: RequestLog;
-  readonly newRequestId: () => string;
-  /** Null if every Host is allowed. */
-  readonly hostRule: AllowedHosts | null;
+  /** Whether only some Hosts are allowed: `localhost`, IP literals and `publicNames`. */
+  readonly checksHost: boolean;
   readonly trustedProxies: readonly string[];
   readonly tls: SecureContextOptions | null;
   readonly prove: ProveServer;
@@ -63,7 +63,6 @@ export interface HttpParts {
   /** The names at which passkeys work, in lower case. */
   readonly publicNames: ReadonlySet<string>;
   readonly timeouts: CallerTimeouts;
-  readonly consoleFiles: ConsoleSource;
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -74,7 +73,8 @@ const OVERLOADED = new ApiError('UNAVAILABLE', 'The service is overloaded. Try a
 export type HttpServer = FastifyInstance;
 
 export function createServer(parts: HttpParts): HttpServer {
-  const { tls, trustedProxies, newRequestId, timeouts, measures } = parts;
+  const { tls, trustedProxies, timeouts, measures } = parts;
+  const newRequestId = requestIds();
   const http = {
     maxHeaderSize: MAX_HEADER_BYTES,
     requireHostHeader: false,
@@ -202,7 +202,7 @@ export function createServer(parts: HttpParts): HttpServer {
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(parts, error, request, reply));
   app.setNotFoundHandler((request, reply) => sendError(parts, routingError(request.url, reply), request, reply));
   addRoutes(app, parts);
-  addConsole(app, parts);
+  addConsole(app, measures);
   registerProxyRoutes(app, parts.vault, measures.of('*', USE_ROUTE));
   return app;
 }

@@ -9,7 +9,7 @@ import { PreconditionFailed } from '../engine/errors.ts';
 import { toTimestamp } from '../engine/timestamp.ts';
 import { authorizeScrape, entityTag, toIdempotency } from '../vault/header-digests.ts';
 import type { Vault } from '../vault/vault.ts';
-import { browserPageOf, serverUrlOf } from './browser-session.ts';
+import { BrowserPage, serverUrlOf } from './browser-session.ts';
 import { allowLongWork, disconnectSignal, HALF_CLOSED_MS } from './connections.ts';
 import type { HttpParts } from './http-server.ts';
 import { integerParameters, parseIntegers } from './lists.ts';
@@ -173,7 +173,7 @@ function toCall<C>(
     body: request.body,
     ifNoneMatch: request.headers['if-none-match'],
     token: request.token,
-    browser: browserPageOf(request, publicNames),
+    browser: new BrowserPage(request, publicNames),
     serverUrl: () => serverUrlOf(request),
     disconnectSignal() {
       allowLongWork(request.raw);

@@ -39,10 +39,10 @@ export type Reply =
   | { readonly isEmpty: true; readonly headers: Readonly<Record<string, string>> }
   | null;
 
-interface BaseCall<Query, Body> {
+interface BaseCall<Query, Body, Param extends string> {
   readonly vault: Vault;
-  /** The path parameters `path`, `name` or `lease_id`, decoded once and not yet parsed. */
-  readonly params: Readonly<Record<string, string>>;
+  /** Decoded once, and not yet parsed. */
+  readonly params: Readonly<Record<Param, string>>;
   readonly query: Query;
   readonly body: Body;
   readonly ifNoneMatch: string | undefined;
@@ -57,11 +57,11 @@ interface BaseCall<Query, Body> {
   listSignal(): AbortSignal;
 }
 
-export interface Call<Query, Body> extends BaseCall<Query, Body> {
+export interface Call<Query, Body, Param extends string = string> extends BaseCall<Query, Body, Param> {
   readonly context: Context;
 }
 
-export interface PublicCall<Query, Body> extends BaseCall<Query, Body> {
+export interface PublicCall<Query, Body> extends BaseCall<Query, Body, string> {
   readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
   readonly status: ServiceStatus;
   /** The caller's, at a route that takes one; null without one. */
@@ -139,9 +139,10 @@ export type Route = RouteHead &
 type GuardedRoute = Extract<Route, { permission: Permission }>;
 type PublicRoute = Extract<Route, { permission: null }>;
 
-interface RouteSpec<Q extends TObject, B extends TObject | null>
+interface RouteSpec<Q extends TObject, B extends TObject | null, P extends string = string>
   extends Pick<RouteHead, 'id' | 'method' | 'path' | 'summary'>,
-    Partial<Omit<RouteHead, 'id' | 'method' | 'path' | 'summary' | 'query' | 'body'>> {
+    Partial<Omit<RouteHead, 'id' | 'method' | 'path' | 'summary' | 'params' | 'query' | 'body'>> {
+  readonly params?: Readonly<Record<P, TSchema>>;
   readonly query?: Q;
   readonly body?: B;
 }
@@ -151,8 +152,8 @@ type QueryOf<Q extends TObject> = Static<Q>;
 type BodyOf<B extends TObject | null> = B extends TObject ? Static<B> : undefined;
 
 /** A row for callers with the permission. The handler's types follow from the schemas. */
-export function route<Q extends TObject, B extends TObject | null = null>(
-  row: RouteSpec<Q, B> & Pick<GuardedRoute, 'permission'> & Handler<Call<QueryOf<Q>, BodyOf<B>>>,
+export function route<Q extends TObject, B extends TObject | null = null, P extends string = never>(
+  row: RouteSpec<Q, B, P> & Pick<GuardedRoute, 'permission'> & Handler<Call<QueryOf<Q>, BodyOf<B>, P>>,
 ): Route {
   // The values were validated by the schemas that give them their types.
   const handle = row.handle as GuardedRoute['handle'];
@@ -233,17 +234,19 @@ export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(en
   });
 }
 
-type Head = Omit<Parameters<typeof route>[0], 'query' | 'body' | 'data' | 'handle'>;
-
-interface ShapedSpec<B extends Fields, R extends Fields> extends Head {
+interface ShapedSpec<B extends Fields, R extends Fields, P extends string>
+  extends Omit<RouteSpec<TObject, null, P>, 'query' | 'body' | 'data'>,
+    Pick<GuardedRoute, 'permission'> {
   /** Without it the request has no body. */
   readonly body?: Shape<B>;
   readonly reply: Shape<R>;
-  handle(call: Call<unknown, DraftOf<B>>): Promise<ShownOf<R>>;
+  handle(call: Call<unknown, DraftOf<B>, P>): Promise<ShownOf<R>>;
 }
 
 /** A row whose body and reply are declared. */
-export function shapedRoute<R extends Fields, B extends Fields = Record<never, never>>(spec: ShapedSpec<B, R>): Route {
+export function shapedRoute<R extends Fields, B extends Fields = Record<never, never>, P extends string = never>(
+  spec: ShapedSpec<B, R, P>,
+): Route {
   const { body, reply, handle, ...head } = spec;
   return route({
     ...head,

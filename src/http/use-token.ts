@@ -3,14 +3,13 @@
  * of them must have the same one, and none is forwarded. SOURCE: docs/api.md, "Base URL".
  */
 import type { IncomingMessage } from 'node:http';
+import type { HeaderPairs } from '../broker/protocol.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
 import type { Placement } from '../vault/use/target.ts';
 import { type FoundToken, findTokens, isUseToken, wholeTokens } from '../vault/use/token-form.ts';
 
-type HeaderPair = readonly [name: string, value: string];
-
-export interface RequestWithoutToken {
-  readonly headers: readonly HeaderPair[];
+interface RequestWithoutToken {
+  readonly headers: HeaderPairs;
   /** The query with its leading `?`, or an empty text. */
   readonly query: string;
   /** Tokens that would be forwarded, because they are in other places. */
@@ -83,7 +82,7 @@ function namedToken(name: string, value: string): string | null {
 }
 
 /** The headers in order, with repetitions; names are in lower case. */
-function headerPairs({ rawHeaders }: IncomingMessage): HeaderPair[] {
+function headerPairs({ rawHeaders }: IncomingMessage): HeaderPairs {
   return Array.from({ length: rawHeaders.length / 2 }, (_, at) => [
     (rawHeaders[2 * at] ?? '').toLowerCase(),
     rawHeaders[2 * at + 1] ?? '',

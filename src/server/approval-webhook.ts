@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter } from '../core/measures.ts';
+import { toTimestamp } from '../engine/timestamp.ts';
 import { settledWithin } from '../platform/waiting.ts';
 import { type Approval, type ApprovalId, describeScope, describeTimeout } from '../vault/approvals/approval.ts';
 import type { ApprovalEvent } from '../vault/approvals/approval-events.ts';
@@ -172,5 +173,3 @@ function toSentence(kind: ApprovalEvent['kind'], approval: Approval, url: string
   if (kind === 'timed_out') return `${what} timed out, because ${describeTimeout(approval)}: ${at}`;
   return `${what} was ${kind}${endedBy === null ? '' : ` by ${endedBy}`}: ${at}`;
 }
-
-const toTimestamp = (at: number): string => new Date(at).toISOString();

@@ -24,15 +24,11 @@ const MAX_LINES = 1000;
  */
 const MAX_READ_BYTES = 8 * 1024 * 1024;
 
-export type CheckpointKeys = Pick<VaultKeys, 'vaultId' | 'signing'>;
-
-interface KeptCheckpoint extends LogCheckpoint {
-  readonly generation: number;
-}
+type CheckpointKeys = Pick<VaultKeys, 'vaultId' | 'signing'>;
 
 /** Content of an existing file; `newest` is null if no line contains a checkpoint of this vault. */
 interface Contents {
-  readonly newest: KeptCheckpoint | null;
+  readonly newest: LogCheckpoint | null;
 }
 
 /** The checkpoint files; the file in the data directory is the first one. */
@@ -95,7 +91,7 @@ export class CheckpointFile {
 }
 
 /** The largest checkpoint of the newest key; null if none of the lines was signed with one of the keys. */
-function findNewest(lines: readonly string[], keys: CheckpointKeys): KeptCheckpoint | null {
+function findNewest(lines: readonly string[], keys: CheckpointKeys): LogCheckpoint | null {
   const notes = lines.flatMap((line) => {
     const note = noteOf(line);
     const checkpoint = note === null ? null : parseCheckpoint(note);
@@ -107,7 +103,7 @@ function findNewest(lines: readonly string[], keys: CheckpointKeys): KeptCheckpo
     const signer = checkpointSigner(keys, generation);
     for (const { note, origin } of notes) {
       const checkpoint = origin === signer.name ? openCheckpoint(note, signer) : null;
-      if (checkpoint !== null) return { ...checkpoint, generation };
+      if (checkpoint !== null) return checkpoint;
     }
   }
   return null;

@@ -4,10 +4,8 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import type { ServiceStatus } from '../api/types.ts';
-import { requestIds } from '../crypto/primitives.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import { CALLER_TIMEOUTS, type CallerTimeouts } from '../http/connections.ts';
-import { installedConsole } from '../http/console.ts';
 import { createServer } from '../http/http-server.ts';
 import { RequestMeasures } from '../http/request-measures.ts';
 import { StartupError } from '../platform/errors.ts';
@@ -19,7 +17,6 @@ import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import { APPROVAL_HOLD_MS } from '../vault/approvals/approval-holds.ts';
 import { isAttended } from '../vault/keys/keyset.ts';
 import { connectionName } from '../vault/overview/nodes.ts';
-import { type AdminToken, chooseAdminToken, ServerFiles } from './server-files.ts';
 import type { Configuration } from './configuration.ts';
 import { withConnectionName } from './database-option.ts';
 import { isLoopback } from './flag-values.ts';
@@ -29,6 +26,7 @@ import { metricsPage } from './monitoring.ts';
 import type { Locked } from './open-keys.ts';
 import { openVault, prepareDataDir } from './open-vault.ts';
 import { RunningVault } from './running-vault.ts';
+import { type AdminToken, chooseAdminToken, ServerFiles } from './server-files.ts';
 import { type OpenVault, VaultGate } from './vault-gate.ts';
 
 /** Interval between equal log lines, because a failing storage causes the same line with each request. */
@@ -137,8 +135,7 @@ export async function startServer(
     vault,
     status,
     log,
-    newRequestId: requestIds(),
-    hostRule: isLoopback(configuration.listen) ? { names: new Set(configuration.publicNames) } : null,
+    checksHost: isLoopback(configuration.listen),
     publicNames: new Set(configuration.publicNames),
     trustedProxies: configuration.trustedProxies,
     tls: readTls(configuration.tls),
@@ -146,7 +143,6 @@ export async function startServer(
     metrics: metricsPage(configuration, { requests, status }, () => gate.running?.sources ?? null, warn),
     measures: requests,
     timeouts,
-    consoleFiles: installedConsole,
   });
   const address = await listen(server, configuration.listen, configuration.tls !== null);
   listening = address;

@@ -65,12 +65,6 @@ export function markVault(dir: string): void {
   if (!checkPrivateFile(createdFile)) writePrivateFile(createdFile, MARKER_TEXT);
 }
 
-export function databaseUnreadable(file: string): StartupError {
-  return new StartupError(
-    `The vault in ${file} cannot be read: the file or its write-ahead log is damaged, or another program uses it. Nothing was changed. Restore the two files, or a backup.`,
-  );
-}
-
 export function databaseMissing(file: string): StartupError {
   return new StartupError(
     `${file} is missing or empty, but its directory has served a vault: the database was lost, or it is in PostgreSQL and --database is missing. Restore a backup, or give another --data-dir to start an empty vault.`,

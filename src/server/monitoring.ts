@@ -8,7 +8,6 @@ import type { MetricsPage } from '../http/route.ts';
 import { readVersion } from '../platform/version.ts';
 import type { ApprovalEvents } from '../vault/approvals/approval-events.ts';
 import type { Vault } from '../vault/vault.ts';
-import { readGivenToken } from './server-files.ts';
 import type { ApprovalWebhook } from './approval-webhook.ts';
 import type { Configuration } from './configuration.ts';
 import { isLoopback } from './flag-values.ts';
@@ -16,6 +15,7 @@ import { logFailure, type ServerLog } from './log.ts';
 import type { LogStream } from './log-streams.ts';
 import { METRICS } from './metrics/declarations.ts';
 import type { Labels, Metric, MetricSources, ServerSources, VaultSources } from './metrics/metric.ts';
+import { readGivenToken } from './server-files.ts';
 
 /** `findVault` returns null while the vault is locked. @throws StartupError for an invalid token file */
 export function metricsPage(
@@ -60,16 +60,12 @@ export async function startLogStreams(
   }));
 }
 
-interface ApprovalWebhookParts {
-  readonly events: ApprovalEvents;
-  readonly now: () => number;
-  readonly consoleUrl: () => string | null;
-}
-
 /** WHY a dynamic import: most servers have no webhook. Null without a webhook. @throws StartupError */
 export async function startApprovalWebhook(
   { approvalWebhook }: Pick<Configuration, 'approvalWebhook'>,
-  { events, now, consoleUrl }: ApprovalWebhookParts,
+  events: ApprovalEvents,
+  now: () => number,
+  consoleUrl: () => string | null,
   warn: (line: string) => void,
   logError: ServerLog['error'],
 ): Promise<ApprovalWebhook | null> {

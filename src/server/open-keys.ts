@@ -18,7 +18,6 @@ import {
   isAttended,
   type KeySlot,
   type SlotId,
-  type SlotKind,
   type SlotName,
   type StoredKeys,
 } from '../vault/keys/keyset.ts';
@@ -37,11 +36,14 @@ export interface OpenedKeys {
 /** `stored` is null for a new vault. @throws StartupError */
 export function openKeys(stored: StoredKeys | null, file: RootKeyFile): OpenedKeys {
   const { path, secret } = file;
-  if (secret === null) throw new StartupError(file.problem ?? rootKeyMissing(path));
+  if (secret === null) {
+    const missing = `The root key is missing: ${path}. The vault cannot be opened without it. Restore it from your backup.`;
+    throw new StartupError(file.problem ?? missing);
+  }
   if (stored === null || stored.keyCheck === null) return withFileSlot(VaultKeys.create(Date.now(), secret), secret);
   const keys = openWith(stored, secret);
-  if (keys === null) throw wrongRootKey(path);
-  return { keys, unsaved: null };
+  if (keys !== null) return { keys, unsaved: null };
+  throw new StartupError(`${path} is not the root key of this vault. Nothing was changed. Put the right key back.`);
 }
 
 /**
@@ -91,12 +93,10 @@ export async function openUnattended(
 }
 
 function withFileSlot(keys: VaultKeys, secret: Uint8Array): OpenedKeys {
-  return { keys, unsaved: keys.initial([newSlot('file', 'file' as SlotName, secret)]) };
-}
-
-function newSlot(kind: SlotKind, name: SlotName, secret: Uint8Array): KeySlot {
+  const name = 'file' as SlotName;
   const publicKey = slotPublicKey(slotPrivateKey(secret));
-  return { id: newId() as SlotId, name, kind, parameters: {}, publicKey, createdAt: Date.now() };
+  const slot = { id: newId() as SlotId, name, kind: 'file', parameters: {}, publicKey, createdAt: Date.now() } as const;
+  return { keys, unsaved: keys.initial([slot]) };
 }
 
 /** The root key file, and its content: the secret of the slot `file`. */
@@ -158,12 +158,4 @@ function readIfExists(file: string): string | null {
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return null;
     throw error;
   }
-}
-
-export function wrongRootKey(file: string): StartupError {
-  return new StartupError(`${file} is not the root key of this vault. Nothing was changed. Put the right key back.`);
-}
-
-export function rootKeyMissing(file: string): string {
-  return `The root key is missing: ${file}. The vault cannot be opened without it. Restore it from your backup.`;
 }

@@ -21,7 +21,7 @@ import type { StoredKeys } from '../vault/keys/keyset.ts';
 import type { SlotSecrets } from '../vault/ports.ts';
 import { type CheckpointFile, checkpointFilesOf } from './checkpoint-files.ts';
 import type { Configuration } from './configuration.ts';
-import { databaseMissing, databaseUnreadable, hadVault } from './data-dir.ts';
+import { databaseMissing, hadVault } from './data-dir.ts';
 import { type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
 import {
   type GivenSecret,
@@ -99,7 +99,11 @@ async function openEmbedded(
   const rootKeyFile = readRootKey(configuration, !vaultExists, warn);
   const stored = vaultExists ? await readAtRest(databaseFile, (log) => log.run(readStoredKeys())) : null;
   // WHY before it is opened: opening would discard the write-ahead log of a damaged vault.
-  if (isUsed && stored?.keyCheck == null && hasWriteAheadLog(databaseFile)) throw databaseUnreadable(databaseFile);
+  if (isUsed && stored?.keyCheck == null && hasWriteAheadLog(databaseFile)) {
+    throw new StartupError(
+      `The vault in ${databaseFile} cannot be read: the file or its write-ahead log is damaged, or another program uses it. Nothing was changed. Restore the two files, or a backup.`,
+    );
+  }
   const slotSecrets = slotSecretsOf(configuration, rootKeyFile);
   const opened = await open(stored, rootKeyFile, slotSecrets, given);
   if ('slots' in opened) return opened;

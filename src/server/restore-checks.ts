@@ -125,15 +125,14 @@ export class RestoreChecks {
       ...(head === null || head.seq === highestSeq
         ? []
         : [`the log ends at entry ${head.seq}, and the record of the vault names entry ${highestSeq}`]),
-      ...(this.#newestVersions.size === 0
-        ? []
-        : [`the newest versions of ${this.#newestVersions.size} credentials are missing`]),
-      ...(this.#orphans === 0 ? [] : [`${this.#orphans} versions or access counts belong to no credential`]),
-      ...(this.#forgedRows === 0 ? [] : [`the MACs of ${this.#forgedRows} rows do not match`]),
-      ...(this.#unsignedCheckpoints === 0
-        ? []
-        : [`the vault has not signed ${this.#unsignedCheckpoints} of its checkpoints`]),
-      ...(this.#notDecrypted === 0 ? [] : [`${this.#notDecrypted} of the sampled values do not decrypt`]),
+      ...counted(this.#newestVersions.size, (count) => `the newest versions of ${count} credentials are missing`),
+      ...counted(this.#orphans, (count) => `${count} versions or access counts belong to no credential`),
+      ...counted(this.#forgedRows, (count) => `the MACs of ${count} rows do not match`),
+      ...counted(this.#unsignedCheckpoints, (count) => `the vault has not signed ${count} of its checkpoints`),
+      ...counted(this.#notDecrypted, (count) => `${count} of the sampled values do not decrypt`),
     ];
   }
 }
+
+const counted = (count: number, describe: (count: number) => string): string[] =>
+  count === 0 ? [] : [describe(count)];

@@ -54,12 +54,9 @@ export interface RunningVaultParts {
 export class RunningVault {
   readonly vault: Omit<Vault, 'access'>;
   readonly #resources: AsyncDisposableStack;
-  readonly #uses: Uses;
-  readonly #denials: DenialBudget;
   readonly #parts: RunningVaultParts;
-  readonly #checkpointSinks: CheckpointSinks;
   readonly sources: VaultSources;
-  readonly #approvalEvents: ApprovalEvents;
+  readonly #checkpointSinks: CheckpointSinks;
   #webhook: ApprovalWebhook | null = null;
   #streams: readonly LogStream[] = [];
   #background: { stop(): Promise<void> }[] = [];
@@ -72,7 +69,7 @@ export class RunningVault {
     const { store, keys, clock, memory, keyStore, slotSecrets, marker, checkpointFiles, isReadOnly } = opened;
     this.#parts = parts;
     this.#resources = resources;
-    this.#denials = new DenialBudget(configuration.denialsPerMinute);
+    const denials = new DenialBudget(configuration.denialsPerMinute);
     const ledger = new Ledger({
       store,
       keys,
@@ -83,15 +80,15 @@ export class RunningVault {
         targetNetworks: configuration.targetNetworks,
       },
       memory,
-      denials: this.#denials,
+      denials,
       isReadOnly,
       onRemoved: (removals) => {
         for (const { resource, row } of removals) if (resource === 'agent') void agentKeys.remove(row.id, row.name);
       },
       onCommitted: (changes) => {
-        this.#uses.committed(changes);
+        uses.committed(changes);
         approvals.committed(changes);
-        this.#approvalEvents.committed(changes);
+        approvalEvents.committed(changes);
       },
       onStorageFailure,
       // The message of a StoreError contains no data from a request.
@@ -102,7 +99,7 @@ export class RunningVault {
         logOften('a batch could not be committed', error);
       },
     });
-    this.#approvalEvents = new ApprovalEvents(() => clock.now());
+    const approvalEvents = new ApprovalEvents(() => clock.now());
     const agentKeys = new RetryingAgentKeys({
       keyStore,
       ledger,
@@ -123,7 +120,7 @@ export class RunningVault {
       onFailure: (error) => logOften('approvals could not be read or ended; the server retries', error),
     });
     this.#background.push(approvals);
-    this.#uses = new Uses(ledger, broker, useLimits, approvals, {
+    const uses = new Uses(ledger, broker, useLimits, approvals, {
       targetNetworks: configuration.targetNetworks?.map(({ text }) => text) ?? null,
       ownPorts: parts.ownPorts,
     });
@@ -157,7 +154,7 @@ export class RunningVault {
       scanTurns: new ScanTurns(),
       checkpoints,
       node: parts.node,
-      uses: this.#uses,
+      uses,
       approvals,
       slotSecrets,
       reencryption,
@@ -165,11 +162,12 @@ export class RunningVault {
       adminTokenHash,
     };
     this.#checkpointSinks = new CheckpointSinks(checkpointFiles, logOften);
-    const streams = () => this.#streams.map((stream) => stream.status());
-    const checkpointSinks = () => this.#checkpointSinks.status();
-    const webhookResults = () => this.#webhook?.results ?? null;
-    const own = { vault: this.vault, denials: this.#denials, useLimits, broker, marker, inventory };
-    this.sources = { ...own, approvalEvents: this.#approvalEvents, streams, checkpointSinks, webhookResults };
+    this.sources = {
+      ...{ vault: this.vault, denials, useLimits, broker, marker, inventory, approvalEvents },
+      streams: () => this.#streams.map((stream) => stream.status()),
+      checkpointSinks: () => this.#checkpointSinks.status(),
+      webhookResults: () => this.#webhook?.results ?? null,
+    };
   }
 
   /**
@@ -194,8 +192,15 @@ export class RunningVault {
       return;
     }
     this.#streams = await startLogStreams(configuration, this.vault, warn, logOften);
-    const webhookParts = { events: this.#approvalEvents, now: () => clock.now(), consoleUrl };
-    this.#webhook = await startApprovalWebhook(configuration, webhookParts, warn, logOften);
+    const { approvalEvents } = this.sources;
+    this.#webhook = await startApprovalWebhook(
+      configuration,
+      approvalEvents,
+      () => clock.now(),
+      consoleUrl,
+      warn,
+      logOften,
+    );
     this.#resources.defer(() => this.#webhook?.stop());
     this.#resources.defer(async () => void (await Promise.all(this.#streams.map((stream) => stream.stop()))));
     // WHY another signing key: the checkpoints of lost entries must never have a second root.
@@ -224,16 +229,16 @@ export class RunningVault {
   }
 
   endUses(): Promise<void> {
-    return this.#uses.stop();
+    return this.vault.uses.stop();
   }
 
   /** Records the shutdown, if that is why the vault ends, and closes the store. @throws an error of the store */
   async close(recordsStop: boolean): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const { ledger, keys } = this.vault;
+    const { ledger, keys, uses } = this.vault;
     await this.quiesce();
-    await Promise.all([cutBackup(ledger), this.#uses.stop()]);
+    await Promise.all([cutBackup(ledger), uses.stop()]);
     try {
       const record = () => ledger.submit(serviceEvent('service.stop', null));
       // Retries once: after a failed batch the ledger reloads its state from the store.

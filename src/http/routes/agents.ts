@@ -31,8 +31,7 @@ export const agentRoutes: readonly Route[] = [
     permission: 'agent.rotate',
     body: Rotation,
     reply: RotatedAgent,
-    handle: ({ vault, context, params, body }) =>
-      rotateAgent(vault, context, Agent.parseKey(params['name'] ?? ''), body),
+    handle: ({ vault, context, params, body }) => rotateAgent(vault, context, Agent.parseKey(params.name), body),
   }),
   route({
     id: 'deregisterAgent',
@@ -43,7 +42,7 @@ export const agentRoutes: readonly Route[] = [
     permission: 'agent.deregister',
     represent: Agent.toReply,
     async handle({ vault, context, params }) {
-      await deregisterAgent(vault, context, Agent.parseKey(params['name'] ?? ''));
+      await deregisterAgent(vault, context, Agent.parseKey(params.name));
       return null;
     },
   }),

@@ -40,10 +40,9 @@ import { type Route, route, shapedRoute } from '../route.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+ \d+ [A-Za-z0-9+/=-]+ [A-Za-z0-9+/=.-]+$/;
 
-function parseSeq(text: string | undefined): number {
-  const seq = /^[1-9][0-9]{0,14}$/.test(text ?? '') ? Number(text) : Number.NaN;
-  if (!Number.isSafeInteger(seq)) throw invalidRequest('seq', 'must be the number of an entry, 1 or more');
-  return seq;
+function parseSeq(text: string): number {
+  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text);
+  throw invalidRequest('seq', 'must be the number of an entry, 1 or more');
 }
 
 export const auditRoutes: readonly Route[] = [
@@ -112,7 +111,7 @@ export const auditRoutes: readonly Route[] = [
     permission: 'audit.proof',
     params: { seq: PositiveInteger },
     reply: EntryProof,
-    handle: ({ vault, context, params }) => proveEntry(vault, context, parseSeq(params['seq'])),
+    handle: ({ vault, context, params }) => proveEntry(vault, context, parseSeq(params.seq)),
   }),
   route({
     id: 'proveConsistency',

@@ -54,7 +54,7 @@ export const credentialRoutes: readonly Route[] = [
     query: RetrieveQuery,
     data: Type.Union([RetrieveResponse, replySchema(CredentialMetadata)]),
     async handle({ vault, context, params, query, disconnectSignal }) {
-      const path = parsePath(params['path'] ?? '');
+      const path = parsePath(params.path);
       if (query.view !== undefined) {
         if (query.version !== undefined) throw invalidRequest('version', 'must not be given with view=metadata');
         if (query.ttl !== undefined) throw invalidRequest('ttl', 'must not be given with view=metadata');
@@ -104,7 +104,7 @@ export const credentialRoutes: readonly Route[] = [
     params: { path: Path },
     represent: CredentialState.toReply,
     async handle({ vault, context, params }) {
-      await vault.ledger.submit(remove(context, parsePath(params['path'] ?? '')));
+      await vault.ledger.submit(remove(context, parsePath(params.path)));
       return null;
     },
   }),

@@ -44,7 +44,7 @@ export const exposureRoutes: readonly Route[] = [
     permission: 'exposure.read',
     data: replySchema(CredentialExposure),
     async handle({ vault, context, params, listSignal }) {
-      const path = parsePath(params['path'] ?? '');
+      const path = parsePath(params.path);
       return { data: toExposureReply(path, await exposureOf(vault, context, path, listSignal())) };
     },
   }),

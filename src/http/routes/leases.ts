@@ -89,7 +89,7 @@ export const leaseRoutes: readonly Route[] = [
     params: { lease_id: Id },
     data: replySchema(ListedLease),
     async handle({ vault, context, params }) {
-      const id = parseLeaseId(params['lease_id'] ?? '');
+      const id = parseLeaseId(params.lease_id);
       return toReply(await vault.ledger.read(readLease(context, id)));
     },
   }),
@@ -104,7 +104,7 @@ export const leaseRoutes: readonly Route[] = [
     data: replySchema(ListedLease),
     acceptsIdempotencyKey: true,
     async handle({ vault, context, params }) {
-      const id = parseLeaseId(params['lease_id'] ?? '');
+      const id = parseLeaseId(params.lease_id);
       return toReply(await vault.ledger.submit(renewLease(context, id)));
     },
   }),
@@ -116,7 +116,7 @@ export const leaseRoutes: readonly Route[] = [
     permission: 'lease.revoke',
     params: { lease_id: Id },
     async handle({ vault, context, params }) {
-      await vault.ledger.submit(revokeLease(context, parseLeaseId(params['lease_id'] ?? '')));
+      await vault.ledger.submit(revokeLease(context, parseLeaseId(params.lease_id)));
       return null;
     },
   }),

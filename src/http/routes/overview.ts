@@ -100,9 +100,7 @@ export const overviewRoutes: readonly Route[] = [
     summary: 'Count the retrievals, brokered requests and denials of this node in each minute of the last hour.',
     permission: 'service.read',
     data: Type.Array(replySchema(ActivityMinute)),
-    async handle({ vault, context }) {
-      return { data: (await readActivity(vault, context)).map(ActivityMinute.toReply) };
-    },
+    handle: async ({ vault, context }) => ({ data: (await readActivity(vault, context)).map(ActivityMinute.toReply) }),
   }),
   route({
     id: 'listNodes',
@@ -111,9 +109,7 @@ export const overviewRoutes: readonly Route[] = [
     summary: 'List this node, and the others that are connected to the same database.',
     permission: 'service.read',
     data: Type.Array(replySchema(Node)),
-    async handle({ vault, context }) {
-      return { data: (await listNodes(vault, context)).map(Node.toReply) };
-    },
+    handle: async ({ vault, context }) => ({ data: (await listNodes(vault, context)).map(Node.toReply) }),
   }),
 ];
 

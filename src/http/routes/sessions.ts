@@ -94,9 +94,7 @@ export const sessionRoutes: readonly Route[] = [
     summary: "The caller's own session.",
     permission: 'session.read',
     data: replySchema(CurrentSession),
-    async handle(call) {
-      return toReply(call, await call.vault.ledger.read(readSession(call.context)));
-    },
+    handle: async (call) => toReply(call, await call.vault.ledger.read(readSession(call.context))),
   }),
   route({
     id: 'renewSession',

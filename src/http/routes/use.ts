@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { UseRequest } from '../../api/requests.ts';
 import { UseResponse } from '../../api/responses.ts';
 import type { UseBody, UseResponse as UseReply } from '../../api/types.ts';
-import type { HeaderPairs } from '../../broker/protocol.ts';
+import { groupHeaders } from '../../broker/protocol.ts';
 import type { Context } from '../../core/operation.ts';
 import { parsePath } from '../../core/path.ts';
 import { ApiError, invalidRequest } from '../../engine/errors.ts';
@@ -53,7 +53,7 @@ async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<U
   return {
     lease_id: started.leaseId,
     status: head.status,
-    headers: groupHeaders(head.headers),
+    headers: groupHeaders(head.headers.map(([name, value]) => [name.toLowerCase(), value])),
     body: bytes.toString(isText ? 'utf8' : 'base64'),
     body_encoding: isText ? 'utf8' : 'base64',
     redactions,
@@ -118,15 +118,5 @@ function withoutCutCharacter(bytes: Buffer): Buffer {
   return bytes.subarray(
     0,
     lengths.find((length) => isUtf8(bytes.subarray(0, length))),
-  );
-}
-
-function groupHeaders(pairs: HeaderPairs): Record<string, string | string[]> {
-  const groups = Map.groupBy(pairs, ([name]) => name.toLowerCase());
-  return Object.fromEntries(
-    [...groups].map(([name, group]) => {
-      const [first = '', ...others] = group.map(([, value]) => value);
-      return [name, others.length === 0 ? first : [first, ...others]];
-    }),
   );
 }
