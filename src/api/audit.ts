@@ -54,21 +54,21 @@ export const AuditQuery = StrictObject({
 });
 
 export const VerifyQuery = StrictObject({
-  state: Type.Optional(StringEnum(['true', 'false'], { description: 'Also check every row against the log.' })),
+  state: Type.Optional(StringEnum(['true', 'false'], { description: 'Also check every row against the audit log.' })),
   values: Type.Optional(StringEnum(['true', 'false'], { description: 'Also decrypt every value; implies `state`.' })),
 });
 
 export const ConsistencyQuery = StrictObject({
-  from: Type.Integer({ ...NonNegativeInteger, description: 'The size of the earlier tree.' }),
+  from: Type.Integer({ ...NonNegativeInteger, description: 'The size of the smaller tree.' }),
   to: Type.Optional(
     Type.Integer({
       ...NonNegativeInteger,
-      description: 'The size of the later tree; by default that of the newest checkpoint.',
+      description: 'The size of the larger tree; by default the size of the newest checkpoint.',
     }),
   ),
 });
 
-/** The state of a row is only in the export. */
+/** Only the export contains the state of a row. */
 const LISTED_FIELDS = ENTRY_FIELDS.filter((name) => name !== 'subject' && name !== 'state');
 const SCHEMAS = { text: Text, 'text?': NullableText, number: Type.Integer(), 'number?': NullableCount };
 const DESCRIPTIONS: Partial<Record<keyof StoredEntry, string>> = {
@@ -85,7 +85,7 @@ export const AuditEntry = Type.Unsafe<Pick<StoredEntry, (typeof LISTED_FIELDS)[n
   StrictObject(Object.fromEntries(LISTED_FIELDS.map((name) => [name, schemaOf(name)]))),
 );
 
-/** The fields of a use are only in entries about one. */
+/** Only entries about a brokered request contain its fields. */
 function schemaOf(name: keyof StoredEntry) {
   const description = DESCRIPTIONS[name];
   const schema = { ...SCHEMAS[ENTRY_COLUMNS[name]], ...(description === undefined ? {} : { description }) };
@@ -93,7 +93,6 @@ function schemaOf(name: keyof StoredEntry) {
 }
 
 export const StateProblem = StrictObject({ subject: Text, problem: Text });
-/** Only if it was asked for. */
 export const StateCheck = StrictObject({
   checked: NonNegativeInteger,
   problem_count: NonNegativeInteger,

@@ -21,7 +21,7 @@ const {
 const limit = ({ most, byDefault }: { readonly most: number; readonly byDefault: number }) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: most, description: `${byDefault} by default.` }));
 const offset = Type.Optional(NonNegativeInteger);
-/** Empty, as if it were left out. */
+/** An empty prefix is none. */
 const ANY_PREFIX = { ...fields.Path, pattern: `^(?:${PATH_PART})?$`, minLength: 0 };
 
 export const MatrixQuery = StrictObject({

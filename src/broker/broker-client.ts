@@ -183,7 +183,7 @@ export class BrokerUse {
 
   #start(stream: ChannelStream, signal: AbortSignal | undefined): Promise<BrokerHead> {
     const { promise, resolve, reject } = Promise.withResolvers<BrokerHead>();
-    const cut = (): void => void stream.destroy();
+    const abort = (): void => void stream.destroy();
     stream.once('head', (message: unknown) => {
       const head = toHead(message);
       if (head === null) {
@@ -200,12 +200,12 @@ export class BrokerUse {
       if (!stream.writableFinished) stream.destroy();
     });
     stream.once('close', () => {
-      signal?.removeEventListener('abort', cut);
+      signal?.removeEventListener('abort', abort);
       if (signal?.aborted === true) reject(signal.reason);
       else resolve({ kind: 'error', failure: 'broker' });
     });
-    if (signal?.aborted === true) cut();
-    else signal?.addEventListener('abort', cut, { once: true });
+    if (signal?.aborted === true) abort();
+    else signal?.addEventListener('abort', abort, { once: true });
     return promise;
   }
 

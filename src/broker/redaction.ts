@@ -176,7 +176,7 @@ class MessageEnds {
     return ends;
   }
 
-  /** The last byte of the line that is no blank, in these bytes or in earlier ones. */
+  /** The last byte of the line that is no blank, in these bytes or in previous ones. */
   #markOf(bytes: Uint8Array): number {
     return bytes[bytes.findLastIndex((byte) => byte > SPACE)] ?? this.#lastMark;
   }

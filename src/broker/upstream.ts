@@ -64,7 +64,6 @@ export class UpstreamRequest {
   readonly #closed = Promise.withResolvers<void>();
   #timedOut: () => void = () => undefined;
 
-  /** @throws UpstreamError before anything is sent, if a guard rejects the request */
   constructor(spec: UpstreamRequestSpec, pool: ConnectionPool, timeouts: Timeouts) {
     this.#spec = spec;
     this.#timeouts = timeouts;
@@ -248,7 +247,6 @@ export class UpstreamRequest {
   }
 }
 
-/** @throws UpstreamError for more than the limit */
 function toPairs(raw: readonly string[]): HeaderPairs {
   if (raw.length > 2 * MAX_HEADERS) throw new UpstreamError('protocol');
   return Array.from({ length: raw.length / 2 }, (_, at) => [raw[2 * at] ?? '', raw[2 * at + 1] ?? ''] as const);

@@ -1,15 +1,15 @@
 /**
- * The headers of responses at base URLs. An upstream's headers speak for the upstream's address, and would now speak
- * for this server's, at which the console is: to browsers, and to proxies in front of the server. Those are dropped;
- * others are kept, also unknown ones, because SDKs read headers of their service. SOURCE: docs/use.md, "Not for
+ * The headers of responses at base URLs. Headers that speak for the upstream's origin would now speak for this server's
+ * origin, which the console shares: to browsers, and to proxies in front of the server. Such headers are dropped.
+ * Others are kept, including unknown ones, because SDKs read headers of their service. SOURCE: docs/use.md, "Not for
  * browsers".
  */
 import type { HeaderPairs } from '../broker/protocol.ts';
 
-/** No document at the server's address but the console may run scripts, load anything, or share its origin. */
+/** No document at the server's origin but the console may run scripts, load anything, or share its origin. */
 export const SANDBOX_POLICY = "sandbox; default-src 'none'";
 
-/** Every response at a base URL has them, including errors of the server. */
+/** Sent with every response at a base URL, including errors of the server. */
 export const BASE_URL_HEADERS = {
   'content-security-policy': SANDBOX_POLICY,
   'x-content-type-options': 'nosniff',
@@ -24,11 +24,11 @@ const DROPPED: ReadonlySet<string> = new Set([
   // The server sets its own.
   ...Object.keys(BASE_URL_HEADERS),
   ...['pragma', 'expires', 'cdn-cache-control', 'surrogate-control', 'surrogate-key'],
-  // The state of the address in the browser: cookies, storage, sign-in, service workers.
+  // The state of the origin in the browser: cookies, storage, sign-in, service workers.
   ...['set-cookie', 'set-cookie2', 'clear-site-data', 'service-worker-allowed', 'set-login', 'origin-agent-cluster'],
   ...['activate-storage-access', 'sec-session-registration', 'sec-session-challenge', 'use-as-dictionary'],
   ...['secure-session-registration', 'secure-session-challenge'],
-  // How the address is reached.
+  // How clients reach the origin.
   ...['alt-svc', 'strict-transport-security', 'public-key-pins', 'public-key-pins-report-only', 'expect-ct'],
   ...['accept-ch', 'accept-ch-lifetime', 'critical-ch', 'accept-signature', 'x-dns-prefetch-control'],
   // These set the abilities of a document.
@@ -49,7 +49,7 @@ const DROPPED: ReadonlySet<string> = new Set([
 ]);
 const DROPPED_PREFIXES = ['access-control-', 'attribution-reporting-', 'ad-auction-', 'shared-storage-'];
 
-/** The upstream's headers without those that speak for its address. Trailers too: proxies may merge them. */
+/** The headers or trailers without the dropped ones. WHY trailers too: proxies may merge them. */
 export function withoutAddressHeaders(headers: HeaderPairs): HeaderPairs {
   return headers.filter(([name]) => {
     const plain = name.toLowerCase();

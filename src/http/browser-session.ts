@@ -1,8 +1,8 @@
 /**
  * The token of a browser's session, in two parts: a cookie that no page can read, and a header that only the page of
  * this origin can send. WHY two: browsers send a cookie to every port of a host, and a script that an attacker gets
- * into the page reads what the page can read; either part alone opens nothing. SOURCE: docs/decisions.md, "Agents and
- * sessions".
+ * into the page reads all that the page can read; either part alone opens nothing. SOURCE: docs/decisions.md, "Agents
+ * and sessions".
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
@@ -15,12 +15,12 @@ import { countHeader } from './guard.ts';
 
 const PART_HEADER = 'x-leasehold-session-part';
 const COOKIE_PATH = '/api/v1';
-/** What a token and a cookie's value may consist of. SOURCE: RFC 6265, section 4.1.1. */
+/** The characters that a token and the value of a cookie may contain. SOURCE: RFC 6265, section 4.1.1. */
 const PART = /^[A-Za-z0-9\-._~+/=]{8,512}$/;
 /** `lhs_` and `lha_` are not secret. */
 const PREFIX_LENGTH = 4;
 
-/** WHY two names: only HTTPS can set one with the prefix, which no other service of the host can overwrite without. */
+/** WHY two names: only HTTPS can set one with the prefix, which no other program of the host can overwrite without. */
 function cookieName(request: FastifyRequest): string {
   return request.protocol === 'https' ? '__Secure-leasehold' : 'leasehold';
 }
@@ -29,7 +29,7 @@ function attributes(request: FastifyRequest): string {
   return `Path=${COOKIE_PATH}; HttpOnly; SameSite=Strict${request.protocol === 'https' ? '; Secure' : ''}`;
 }
 
-/** Whether a browser with a session of the console sent the request, whichever scheme the session is of. */
+/** Whether a browser with a session of the console sent the request, with either scheme. */
 function hasSessionCookie(request: IncomingMessage): boolean {
   return ['leasehold', '__Secure-leasehold'].some((name) => cookiesOf(request, name).length > 0);
 }
@@ -62,7 +62,7 @@ export function browserToken(request: FastifyRequest): string | null {
   return PART.test(cookie) && PART.test(String(part)) ? cookie + String(part) : null;
 }
 
-/** Only people sign in with a browser. @throws UNAUTHENTICATED for any other token */
+/** Only operators and the administrator sign in with a browser. @throws UNAUTHENTICATED for any other token */
 export function assertPerson(authentication: Authentication): Authentication {
   if (authentication.kind === 'admin' || authentication.kind === 'operator') return authentication;
   throw toApiError({ code: 'token_unknown' });

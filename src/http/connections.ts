@@ -14,11 +14,11 @@ import { SANDBOX_POLICY } from './base-url-headers.ts';
 import { defaultError, toErrorResponse } from './errors.ts';
 
 export interface CallerTimeouts {
-  /** Also for a TLS handshake, and for a socket that receives nothing. */
+  /** Limits a TLS handshake too, and a socket that receives nothing. */
   readonly headersMs: number;
   readonly requestMs: number;
   readonly checkIntervalMs: number;
-  /** How long a connection may make no progress: longer than the verification of millions of entries. */
+  /** Maximum time without progress: longer than the verification of millions of entries. */
   readonly silenceMs: number;
 }
 
@@ -43,7 +43,7 @@ export function setTimeouts(server: Server, { headersMs, requestMs, silenceMs }:
   server.timeout = silenceMs;
 }
 
-/** How long the rest of a response, at most the buffers of a socket, may take. */
+/** Maximum time for the rest of a response, at most the buffers of a socket. */
 const ENDING_MS = 5000;
 
 /**
@@ -109,13 +109,15 @@ export function allowLongWork({ socket }: IncomingMessage): void {
   socket.setTimeout(LONG_WORK_MS);
 }
 
-/** A client that has ended its side still receives the responses to its earlier requests. */
+/** A client that has ended its side still receives the responses to its previous requests. */
 export function allowHalfOpen(server: Server): void {
   // Not in the types, and not documented: Node ends the socket otherwise.
   Reflect.set(server, 'httpAllowHalfOpen', true);
 }
 
-/** A client of a list or of a WebSocket that ends its side still receives what is complete within this time. */
+/**
+ * A client of a list or of a WebSocket that ends its side still receives the data that is complete within this time.
+ */
 export const HALF_CLOSED_MS = 1000;
 
 /**
@@ -147,8 +149,8 @@ export function disconnectSignal(
 }
 
 /**
- * Responds on the socket to what the parser rejects, which has no request and no reply. WHY not while a response is in
- * progress (`isResponding`): the client would take the error for a part of it. The connection is closed instead.
+ * Responds on the socket to input that the parser rejects, which has no request and no reply. WHY not while a response
+ * is in progress (`isResponding`): the client would take the error for a part of it. The connection is closed instead.
  */
 export function writeClientError(
   error: Error & { code?: string },
@@ -213,7 +215,7 @@ export function lingerOnClose(socket: Socket): void {
   };
 }
 
-// WebSocket upgrades, at base URLs only: the request gets a response like any other, so that it is guarded,
+// WebSocket upgrades, at base URLs only: the request receives a response like any other, so that it is guarded,
 // authenticated and, if it is rejected, answered in the same way. An `Upgrade` header elsewhere is ignored.
 
 const upgrades = new WeakSet<IncomingMessage>();
@@ -236,7 +238,7 @@ export function handleUpgrades(server: Server): void {
     try {
       response.assignSocket(request.socket);
     } catch {
-      // An earlier request of the connection has no complete response.
+      // A previous request of the connection has no complete response.
       socket.destroy();
       return;
     }

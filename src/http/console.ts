@@ -1,9 +1,8 @@
 /**
  * The web console under `/console/`: static files, and the same page for every other path below it, because the console
- * routes in the browser. Served in every state of the service, so that the page can show a locked vault. It decides
- * nothing: all data comes through the interface. SOURCE: docs/console.md.
+ * routes in the browser. Served in every state of the server, so that the page can show a locked vault. It decides
+ * nothing: all data comes through the HTTP API. SOURCE: docs/console.md.
  */
-
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -71,7 +70,7 @@ export function addConsole(app: FastifyInstance, measures: RequestMeasures, read
     url: '/',
     config,
     handler(request, reply) {
-      // A program that calls the address without a path gets the error that names the interface.
+      // A program that calls the address without a path gets the error that names the HTTP API.
       if (!(request.headers.accept ?? '').includes('text/html')) throw routingError(request.url, reply);
       return redirect(request, reply);
     },

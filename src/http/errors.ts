@@ -25,10 +25,10 @@ const MESSAGES = {
   PAYLOAD_TOO_LARGE: 'The body is too large.',
   UNSUPPORTED_MEDIA_TYPE: 'The body must be application/json.',
   INVALID_REQUEST: 'The request is not well formed.',
-  URI_TOO_LONG: 'The address is too long.',
+  URI_TOO_LONG: 'The URL is too long.',
   HEADERS_TOO_LARGE: 'The headers are too large.',
   REQUEST_TIMEOUT: 'The request did not arrive in time.',
-  UNAVAILABLE: 'The service has reached its limit of connections. Try again in a second.',
+  UNAVAILABLE: 'The server has reached its limit of connections. Try again in a second.',
 } as const;
 
 export function defaultError(code: keyof typeof MESSAGES): ApiError {

@@ -17,7 +17,7 @@ const TARGET = /^\/(?!\/)[!$-[\]^_`a-z{|}~"]*$/;
 /** More than clients wait before they try again, because an operator has to act first. */
 const ROLLED_BACK_RETRY_SECONDS = 300;
 const ROLLED_BACK =
-  'The log has lost entries, so only health, and its lists, verification and export, are served. The operator can run leasehold audit accept-rollback.';
+  'The audit log has lost entries. The server is in recovery mode: it serves health checks, and reading, verifying and exporting the audit log. The operator can run leasehold audit accept-rollback.';
 
 /** @throws ApiError */
 export function checkRequest(
@@ -40,7 +40,7 @@ export function checkRequest(
     if (route.showsLog) return;
     throw new ApiError('UNAVAILABLE', ROLLED_BACK, ROLLED_BACK_RETRY_SECONDS);
   }
-  throw new ApiError('UNAVAILABLE', `The service is ${now}. Try again in a second.`, 1);
+  throw new ApiError('UNAVAILABLE', `The server is ${now}. Try again in a second.`, 1);
 }
 
 /** Checks the raw target, before it is decoded or resolved. @throws URI_TOO_LONG, INVALID_REQUEST */
@@ -66,7 +66,7 @@ function checkFraming({ headers, httpVersion }: IncomingMessage): void {
   if (coding.trim().toLowerCase() !== 'chunked') throw invalidRequest('Transfer-Encoding', 'must be chunked');
 }
 
-/** Rejects versions that Node's parser accepts but this service does not support. @throws INVALID_REQUEST */
+/** Rejects versions that Node's parser accepts but this server does not support. @throws INVALID_REQUEST */
 function checkVersion({ httpVersion }: IncomingMessage): void {
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
     throw new ApiError('INVALID_REQUEST', 'version: must be HTTP/1.1');

@@ -68,7 +68,7 @@ export interface HttpParts {
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Shared: capturing a stack trace per rejection is too expensive under overload. */
-const OVERLOADED = new ApiError('UNAVAILABLE', 'The service is overloaded. Try again in a second.', 1);
+const OVERLOADED = new ApiError('UNAVAILABLE', 'The server is overloaded. Try again in a second.', 1);
 
 export type HttpServer = FastifyInstance;
 
@@ -133,7 +133,7 @@ export function createServer(parts: HttpParts): HttpServer {
     const isGone = (): boolean => request.raw.socket.destroyed || request.raw.socket.writableEnded;
     if (isGone()) return void reply.hijack();
     const start = (act: () => void): void => {
-      // WHY it catches: it may run in a timer, and the vault may have been locked meanwhile.
+      // WHY it catches: it may run in a timer, when the vault has been locked.
       const begin = (): void => {
         try {
           if (isGone()) reply.hijack();
@@ -236,7 +236,7 @@ function sendError({ log, measures }: HttpParts, error: unknown, request: Fastif
   // Otherwise it stays open; the framework would close it after every body that a parser rejects.
   if (request.headers['transfer-encoding'] !== undefined || hasUnreadBody(request.raw)) closeUnread(request.raw, reply);
   else if (reply.hasHeader('connection')) reply.removeHeader('connection');
-  const message = "An internal error occurred. The service's log has the cause under the request id.";
+  const message = 'An internal error occurred. The server log has the cause under the request id.';
   const response = toErrorResponse(known ?? new ApiError('INTERNAL_ERROR', message));
   measures.rejections.add(response.body.error.code);
   log.rejected({

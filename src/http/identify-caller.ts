@@ -1,6 +1,6 @@
 /**
- * Identifies the caller of a request by its token: at base URLs also by that of a use lease, which is recorded wherever
- * else it is. SOURCE: docs/decisions.md, "Misuse of tokens".
+ * Identifies the caller of a request by its token. A use lease's token is valid at base URLs only; in any other request
+ * it is recorded. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 import type { FastifyRequest } from 'fastify';
 import { authorize } from '../core/authorize.ts';
@@ -68,7 +68,7 @@ export function checkPermission(vault: Vault, request: FastifyRequest, done: (er
   const context: Context = { authentication, requestId, remoteAddr: addressOf(request) };
   if (authentication.kind === 'admin' && vault.breakGlass.isDue()) {
     const recorded = vault.breakGlass.record(context);
-    // WHY in any case: who locks has a reason that does not wait until the storage works again.
+    // WHY even after a failure: the reason to lock does not wait until the storage works again.
     recorded.then(() => done(), permission === 'service.lock' ? () => done() : done);
     return;
   }

@@ -1,5 +1,4 @@
 /** Pages of lists: their parameters of the query, and their rows as a stream of JSON. */
-
 import { Readable } from 'node:stream';
 import type { TObject, TSchema } from 'typebox';
 import type { Listing, PageRequest } from '../vault/paging.ts';
@@ -61,7 +60,6 @@ export async function streamList<T>(listing: Listing<T>, toResponse: (row: T) =>
   return { stream: Readable.from(text()), type: 'application/json; charset=utf-8' };
 }
 
-/** Returns the rows as JSON, or null at the end of the list. */
 function toTexts<T>(batch: IteratorResult<readonly T[]>, toResponse: (row: T) => unknown): string | null {
   return batch.done === true ? null : batch.value.map((row) => JSON.stringify(toResponse(row))).join(',');
 }

@@ -1,7 +1,8 @@
 /**
- * Base URLs: `/use/{path}/-/{rest}` makes the request that it receives with a credential, and streams both ways. What
- * the caller gets is the upstream's response; an error of ours says so in a header. It runs before the framework reads
- * a body, so no byte of a body is buffered. SOURCE: docs/api.md, "Base URL"; docs/decisions.md, "Brokered use".
+ * Base URLs: `/use/{path}/-/{rest}` makes the request that it receives with a credential, and streams both ways. The
+ * upstream's response is proxied to the caller; errors made by the server carry `X-Leasehold-Error`. It runs before the
+ * framework reads a body, so no byte of a body is buffered. SOURCE: docs/api.md, "Base URL"; docs/decisions.md,
+ * "Brokered use".
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -103,13 +104,12 @@ function hideMissing(error: unknown): never {
   throw new ApiError('ACCESS_DENIED', 'Access denied: the credential cannot be used.');
 }
 
-/** @throws INVALID_REQUEST */
 function parseCall({ raw, method }: FastifyRequest): Pick<BaseUrlCall, 'path' | 'request'> {
   const { credentialPath: path, ...address } = parseBaseUrl(raw.url ?? '');
   return { path, request: { ...address, method: parseMethod(method) } };
 }
 
-/** What the request asks for, before its token is known; null if it is malformed, which `toCall` rejects. */
+/** The request's target, before its token is known; null if it is malformed, which `toCall` rejects. */
 export function readBaseUrl(request: FastifyRequest): BaseUrlCall | null {
   try {
     return { ...parseCall(request), requestId: request.id, remoteAddr: addressOf(request) };
@@ -119,7 +119,6 @@ export function readBaseUrl(request: FastifyRequest): BaseUrlCall | null {
   }
 }
 
-/** @throws INVALID_REQUEST; ACCESS_DENIED for tokens of use leases that would be forwarded */
 async function toCall(
   vault: Vault,
   request: FastifyRequest,
@@ -170,8 +169,8 @@ async function send(
       response.shouldKeepAlive = false;
       lingerOnClose(socket);
     }
-    // The head and what comes with it are one write. WHY not the response: before Node 26.9, one that is corked writes
-    // its last chunk before the chunks that wait.
+    // The head and the bytes that arrive with it are one write. WHY not the response: before Node 26.9, one that is
+    // corked writes its last chunk before the chunks that wait.
     socket.cork();
     setImmediate(() => socket.uncork());
     response.writeHead(status, [...headers]);

@@ -1,4 +1,4 @@
-/** Registers the rows of the route table with the framework. Every request of the interface goes through `handle`. */
+/** Registers the rows of the route table with the framework. Every request of the HTTP API goes through `handle`. */
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
 import type { TSchema } from 'typebox';
@@ -70,7 +70,7 @@ function toPattern(path: string): string {
 
 type Serialize = ReturnType<FastifyReply['compileSerializationSchema']>;
 
-/** Shared by all services of the process. WHY not at startup: it would take a fifth longer. */
+/** Shared by all servers of the process. WHY not at startup: it would take a fifth longer. */
 const serializers = new Map<Route, Serialize>();
 
 function serializerOf(row: Route, reply: FastifyReply): Serialize {
@@ -141,7 +141,6 @@ function proofFor(request: FastifyRequest, prove: ProveServer): string | null {
   return typeof nonce === 'string' ? prove(nonce) : null;
 }
 
-/** @throws UNAUTHENTICATED, ACCESS_DENIED */
 async function scrapeFor(request: FastifyRequest, metrics: MetricsPage): Promise<string> {
   const isTrusted = isLocal(request) && (metrics.trustsLoopback || isUnixSocket(request));
   authorizeScrape(request.headers.authorization, isTrusted, metrics.tokenHash);
@@ -202,7 +201,7 @@ function isUnixSocket({ server }: FastifyRequest): boolean {
   return typeof server.server.address() === 'string';
 }
 
-/** The client's address as the log records it: an IPv4-mapped IPv6 address as IPv4; null on a Unix socket. */
+/** The client's address as the audit log records it: an IPv4-mapped IPv6 address as IPv4; null on a Unix socket. */
 export function addressOf(request: FastifyRequest): string | null {
   const { remoteAddress } = request.socket;
   const forwarded: string | undefined = request.ip;

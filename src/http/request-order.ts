@@ -46,7 +46,7 @@ export class RequestOrder {
   }
 
   /**
-   * Calls `start` when the earlier requests of the connection are answered. The end of the response is counted in
+   * Calls `start` when the previous requests of the connection are answered. The end of the response is counted in
    * `measures`.
    */
   enter(fastifyRequest: FastifyRequest, measures: RouteMeasures, start: () => void): void {
@@ -86,7 +86,7 @@ export class RequestOrder {
     const entries = this.#entriesOf(socket);
     entries.push(entry);
     if (entries.length > MAX_UNANSWERED) socket.destroy();
-    // WHY not `once`: the event comes once, and removing the listener takes as long as the rest.
+    // WHY not `once`: the event is emitted once, and removing the listener takes as long as the rest.
     response.on('close', () => {
       entries.splice(entries.indexOf(entry), 1);
       startNext(entries);
@@ -104,7 +104,7 @@ export class RequestOrder {
     if (!socket.destroyed) {
       this.#unanswered.set(socket, entries);
       socket.once('close', () => this.#unanswered.delete(socket));
-      // WHY: Node reports a body that broke off, but not that of a request with the header Upgrade.
+      // WHY: Node reports a body that broke off, but not the body of a request with the header Upgrade.
       socket.once('end', () => {
         if (socket.writable && entries.some(({ request }) => !request.complete)) socket.destroy();
       });

@@ -49,9 +49,9 @@ interface BaseCall<Query, Body, Param extends string> {
   /** The request's token; a response may contain it only for its owner. */
   readonly token: string;
   readonly browser: BrowserPage;
-  /** The address of the service as the caller named it. @throws INVALID_REQUEST */
+  /** The URL of the server as the caller named it. @throws INVALID_REQUEST */
   serverUrl(): string;
-  /** Aborted when the client disconnects, so that work which takes long stops. */
+  /** Aborted when the client disconnects, so that long work stops. */
   disconnectSignal(): AbortSignal;
   /** The same for work on lists, which a client receives for a second after it has ended its side. */
   listSignal(): AbortSignal;
@@ -64,11 +64,11 @@ export interface Call<Query, Body, Param extends string = string> extends BaseCa
 export interface PublicCall<Query, Body> extends BaseCall<Query, Body, string> {
   readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
   readonly status: ServiceStatus;
-  /** The caller's, at a route that takes one; null without one. */
+  /** The caller's session, at a route that accepts one; null without one. */
   readonly session: Context | null;
   /** Whether the request came over a Unix socket or from this machine, and through no proxy. */
   readonly isLocal: boolean;
-  /** The proof for the caller's nonce; null without a nonce, or if this service has no data directory. */
+  /** The proof for the caller's nonce; null without a nonce, or if this server has no data directory. */
   prove(): string | null;
   /** The metrics as text. @throws UNAUTHENTICATED or ACCESS_DENIED for a caller that may not read them */
   scrape(): Promise<string>;
@@ -82,7 +82,6 @@ export interface MetricsPage {
   readonly tokenHash: TokenHash | null;
   /** Whether a connection from a loopback address is one from this machine. */
   readonly trustsLoopback: boolean;
-  /** The metrics in the text format 0.0.4 of Prometheus. */
   render(): Promise<string>;
 }
 
@@ -110,7 +109,6 @@ interface RouteHead {
   readonly status: 200 | 201 | 204;
   readonly query: TObject;
   readonly body: TObject | null;
-  /** The schema of `data`. */
   readonly data: TSchema | null;
   readonly content: Content | null;
   /** The status of a response that reports a failure in `data`. */
@@ -120,12 +118,12 @@ interface RouteHead {
   readonly headers: Readonly<Record<string, TSchema>>;
   readonly aliases: readonly string[];
   readonly acceptsIdempotencyKey: boolean;
-  /** Makes the data of which the entity tag is a digest; null if the resource has no entity tag. */
+  /** Makes the data whose digest is the entity tag; null if the resource has no entity tag. */
   readonly represent: Represent | null;
   readonly isAlwaysServed: boolean;
-  /** Whether the route is served while a loss of log entries is not accepted. */
+  /** Whether the route is served in recovery mode, while a loss of audit entries is not accepted. */
   readonly showsLog: boolean;
-  /** Whether a route that needs no token authenticates one that it gets. */
+  /** Whether a route that needs no token authenticates one that it receives. */
   readonly takesSession: boolean;
 }
 

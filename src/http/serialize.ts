@@ -1,4 +1,4 @@
-/** Converts the vault's types to those of the interface, with keys in snake case and times as ISO 8601 timestamps. */
+/** Converts the vault's types to those of the HTTP API, with keys in snake case and times as ISO 8601 timestamps. */
 import type * as api from '../api/types.ts';
 import { toTimestamp } from '../engine/timestamp.ts';
 import type { ServiceDefinition } from '../vault/catalogue/definition.ts';

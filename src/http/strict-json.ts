@@ -5,7 +5,7 @@
  */
 import { ApiError } from '../engine/errors.ts';
 
-// The largest body of the interface, a policy with 256 patterns, has two levels, three containers, five keys and about
+// The largest body of the HTTP API, a policy with 256 patterns, has two levels, three containers, five keys and about
 // 540 tokens.
 const MAX_DEPTH = 8;
 const MAX_KEYS = 64;
@@ -94,7 +94,6 @@ function endOfSpace(text: string, start: number): number {
   return at;
 }
 
-/** The position after the string that begins at `start`. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   for (let length = 0; at < text.length; length += 1) {

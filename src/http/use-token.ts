@@ -1,6 +1,6 @@
 /**
- * The token of a request to a base URL. SDKs send their key in different places, so that each of them may have it; all
- * of them must have the same one, and none is forwarded. SOURCE: docs/api.md, "Base URL".
+ * The token of a request to a base URL. SDKs send their key in different places, so each of these may contain it. All
+ * must contain the same one, and none is forwarded. SOURCE: docs/api.md, "Base URL".
  */
 import type { IncomingMessage } from 'node:http';
 import type { HeaderPairs } from '../broker/protocol.ts';
@@ -35,7 +35,7 @@ export function findUseToken(request: IncomingMessage): string {
   return own;
 }
 
-/** The error for tokens that would be forwarded and were not issued, or open sessions. */
+/** The error for tokens that would be forwarded and that were not issued, or that open sessions. */
 export function misplacedToken(): ApiError {
   return invalidRequest('token', `must be sent only in ${PLACES}`);
 }
@@ -45,7 +45,10 @@ export function hasNamedToken(request: IncomingMessage): boolean {
   return headerPairs(request).some(([name, value]) => namedToken(name, value) !== null);
 }
 
-/** The headers and the query without the caller's token. `placement`: of the credential, null if it is not known. */
+/**
+ * The headers and the query without the caller's token. `placement`: the placement of the credential, null if it is not
+ * known.
+ */
 export function withoutToken(
   request: IncomingMessage,
   token: string,
@@ -53,7 +56,7 @@ export function withoutToken(
   placement: Placement | null,
 ): RequestWithoutToken {
   const placed = placement?.kind === 'header' ? placement.name.toLowerCase() : null;
-  // WHY never a cookie: browsers send those of other ports and pages of the host by themselves.
+  // WHY never a cookie: browsers send the cookies of other ports and pages of the host by themselves.
   const own = placed === 'cookie' ? null : placed;
   const headers = headerPairs(request).filter(([name, value]) => {
     return namedToken(name, value) === null && !(name === own && value.includes(token));

@@ -23,7 +23,7 @@ export const VALIDATOR = {
 
 type Validate = ReturnType<FastifyRequest['compileValidationSchema']>;
 
-/** Shared by all services of the process. WHY not at startup: compiling all of them takes a quarter of it. */
+/** Shared by all servers of the process. WHY not at startup: compiling all of them takes a quarter of it. */
 const validators = new Map<TSchema, Validate>();
 
 /** Validates the body, then the query. @throws INVALID_REQUEST */
@@ -53,7 +53,6 @@ interface SchemaError {
 
 interface FieldSchema {
   readonly type?: string | readonly string[];
-  /** The noun for one value. */
   readonly title?: string;
   readonly enum?: readonly string[];
   readonly minimum?: number;

@@ -21,7 +21,6 @@ const STOP_TIMEOUT_MS = 2000;
 /** Statuses that may be temporary. With any other 4xx the receiver has rejected the message. */
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([404, 408, 425, 429]);
 
-/** How long the message about an outcome is retried. */
 const OUTCOME_MS = 3_600_000;
 
 export interface ApprovalMessage {
@@ -43,7 +42,6 @@ export class ApprovalWebhook {
   #running: Promise<void> | null = null;
   readonly results = new Counter(['sent', 'failed', 'dropped']);
 
-  /** @throws StartupError */
   constructor(
     { url, secretFile }: ApprovalWebhookOption,
     now: () => number,

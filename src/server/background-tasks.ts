@@ -22,8 +22,8 @@ const MAX_UNSIGNED_ENTRIES = 1000;
 const MAX_UNSIGNED_MS = 60_000;
 
 /**
- * Signs a checkpoint at startup and shutdown, and when the log has 1,000 new entries or a minute has passed. It signs
- * at most one a second.
+ * Signs a checkpoint at startup and shutdown, and when the audit log has 1,000 new entries or a minute has passed. It
+ * signs at most one a second.
  */
 export function startCheckpointing(
   ledger: Ledger,
@@ -36,7 +36,7 @@ export function startCheckpointing(
     try {
       await checkpoints.sign();
     } catch (error) {
-      logFailure(logError, 'a checkpoint of the log could not be signed; the server retries', error);
+      logFailure(logError, 'a checkpoint of the audit log could not be signed; the server retries', error);
     }
     signedAt = performance.now();
   };
@@ -64,7 +64,7 @@ export function startCheckpointing(
 /** Interval between checks. An idle node may miss a loss that is repaired within this time. */
 const MARKER_INTERVAL_MS = 1000;
 
-/** Checks that the log and database files of an idle node exist, and writes the marker for the next startup. */
+/** Checks that the database files of an idle node exist, and writes the marker for the next startup. */
 export function startMarking(
   ledger: Ledger,
   marker: RollbackMarker,
@@ -74,7 +74,7 @@ export function startMarking(
   const keep = async (): Promise<void> => {
     const { lastSeenEntry } = ledger.memory;
     try {
-      // The embedded store writes the marker with each sync of its log.
+      // The embedded store writes the marker with each sync of its write-ahead log.
       if (isMultiWriter && lastSeenEntry !== null) await marker.keep(lastSeenEntry);
       await marker.sync();
     } catch (error) {

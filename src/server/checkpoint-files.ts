@@ -159,7 +159,6 @@ export class CheckpointSinks {
     return this.#sinks.map(({ status }) => status);
   }
 
-  /** Resolves when the waiting checkpoints were written, or after a short time. */
   async stop(): Promise<void> {
     await Promise.all(this.#sinks.map((sink) => sink.stop()));
   }

@@ -1,5 +1,4 @@
 /** The composition root: builds the server from its parts, and starts and stops it. */
-
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { createSecureContext } from 'node:tls';
@@ -170,7 +169,7 @@ export async function startServer(
         // WHY only logged: commands check the lock and demand the proof before they trust the files.
         logFailure(log.error, 'the files for commands on this machine could not be removed', error);
       }
-      const cut = setTimeout(() => {
+      const deadline = setTimeout(() => {
         // WHY: the HTTP server no longer tracks the connections of WebSockets.
         void gate.running?.endUses();
         server.server.closeAllConnections();
@@ -181,11 +180,11 @@ export async function startServer(
       const serverClosed = server.close();
       await Promise.all([serverClosed, gate.stop().then(() => gate.running?.quiesce())]);
       clearInterval(closeIdle);
-      clearTimeout(cut);
+      clearTimeout(deadline);
       try {
         await gate.running?.close(true);
       } catch (error) {
-        logFailure(log.error, 'the stop could not be recorded', error);
+        logFailure(log.error, 'the shutdown could not be recorded', error);
         throw error;
       } finally {
         await kept.disposeAsync();

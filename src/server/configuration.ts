@@ -70,7 +70,6 @@ export function configurationOf(
   return toConfiguration({ ...values, ...given }, environment);
 }
 
-/** @throws UsageError */
 function toConfiguration(values: ServerFlags, environment: Environment) {
   const base = environment['INIT_CWD'] ?? process.cwd();
   const file = (name: FileFlag): string | null => {
@@ -87,7 +86,6 @@ function toConfiguration(values: ServerFlags, environment: Environment) {
   assertPrivate(listen, tls !== null || values['insecure-http']);
   return {
     dataDir: file('data-dir') ?? join(homedir(), '.leasehold'),
-    /** Null for the embedded store. */
     database: chooseDatabase({ flag: values.database ?? undefined, file: file('database-file'), environment }),
     mayMigrate: !values['no-migrate'],
     listen,

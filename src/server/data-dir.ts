@@ -1,5 +1,4 @@
 /** The data directory: checks of the directory, its lock, and whether it has ever served a vault. */
-
 import { readdirSync } from 'node:fs';
 import { StartupError } from '../platform/errors.ts';
 import { dataDirPaths, KNOWN_FILES } from '../platform/paths.ts';

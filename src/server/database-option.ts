@@ -1,5 +1,4 @@
 /** The database option of the server and its tools. Never prints a URL, because it may contain a password. */
-
 import { resolve } from 'node:path';
 import type { Environment } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
@@ -15,7 +14,6 @@ export interface DatabaseChoice {
   readonly address: PostgresAddress;
   /** Whether the password is on the command line, which every user of the machine can read. */
   readonly showsPassword: boolean;
-  /** The file with the URL, if one was given. */
   readonly file: string | null;
 }
 
@@ -48,7 +46,6 @@ function readUrl(file: string): string {
   }
 }
 
-/** @throws UsageError, which names the source of the URL and not the URL */
 function parseUrl(url: string, where: string): PostgresAddress {
   try {
     return parseAddress(url);

@@ -48,7 +48,6 @@ export type Listen =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
   | { readonly kind: 'unix'; readonly path: string };
 
-/** The host and port to listen on, or a socket. @throws UsageError */
 export function parseListen(text: string, field: string): Listen {
   if (text.startsWith('unix:')) return { kind: 'unix', path: text.slice('unix:'.length) };
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9.-]+)):(\d{1,5})$/.exec(text);
@@ -169,7 +168,6 @@ function parseHttpUrl({ name, tokenFlag, forms }: UrlFlag, text: string): URL {
 export interface OidcSettings {
   readonly issuer: string;
   readonly clientId: string;
-  /** Null for a public client. */
   readonly secretFile: string | null;
   /** The provider's host, which the console shows. */
   readonly label: string;

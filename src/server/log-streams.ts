@@ -58,7 +58,6 @@ export interface StreamParts {
   openSink(): Sink;
   /** The last entry that this node knows, durable or not. A read is needed only after it has moved. */
   newestSeq(): number;
-  /** The vault's time in milliseconds. */
   now(): number;
   onFailure(error: unknown): void;
 }
@@ -67,7 +66,6 @@ export interface StreamStatus {
   readonly name: string;
   /** Whether this node sends the stream. Among several nodes, one sends it. */
   readonly isSending: boolean;
-  /** Entries sent, including repetitions. */
   readonly sent: number;
   readonly failures: number;
   readonly lagEntries: number;
@@ -113,9 +111,9 @@ export class LogStream {
   /** Sends the remaining entries for a short time. Never rejects. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    const cut = setTimeout(() => this.#aborted.abort(), DRAIN_TIMEOUT_MS);
+    const timer = setTimeout(() => this.#aborted.abort(), DRAIN_TIMEOUT_MS);
     await settledWithin(this.#done, STOP_TIMEOUT_MS);
-    clearTimeout(cut);
+    clearTimeout(timer);
   }
 
   async #run(): Promise<void> {
@@ -163,7 +161,7 @@ export class LogStream {
     }
   }
 
-  /** Reads the saved position. If the log has lost entries, new entries get numbers that were sent before. */
+  /** Reads the saved position. If the audit log has lost entries, new entries receive numbers that were sent before. */
   async #readPosition(log: StreamLog): Promise<void> {
     const { name } = this.#parts;
     const [position, end] = [await log.readPosition(name), await log.readEnd()];
@@ -178,7 +176,7 @@ export class LogStream {
       if (end > this.#sentSeq) {
         const page = await this.#readPage(log, end);
         const last = page.at(-1);
-        if (last === undefined) throw new StoreError('unavailable', 'entries of the log are missing');
+        if (last === undefined) throw new StoreError('unavailable', 'audit entries are missing');
         await sink.send(page, this.#aborted.signal);
         this.#sentSeq = last.seq;
         this.#sent += page.length;
@@ -236,7 +234,6 @@ export function startStreams(
   return options.map(({ name, sink }) => new LogStream({ ...partsOf(name), name, openSink: () => openSink(sink) }));
 }
 
-/** @throws StartupError */
 function readAuthorities(file: string): string {
   const pem = readTrimmed(file);
   if (hasCertificates(pem)) return pem;

@@ -74,7 +74,6 @@ export function withoutRepetitions(logError: ServerLog['error'], intervalMs: num
   };
 }
 
-/** Returns whether another line may be written in this second. */
 function limitRate(): () => boolean {
   let second = 0;
   let lines = 0;

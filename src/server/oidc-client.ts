@@ -42,7 +42,6 @@ export class ProviderClient implements OidcClient {
   #metadata: { readonly at: number; readonly found: Promise<ProviderConfiguration> } | null = null;
   #failedAt = Number.NEGATIVE_INFINITY;
 
-  /** @throws StartupError for a file that cannot be used */
   constructor(settings: OidcSettings, warn: (line: string) => void) {
     this.issuer = settings.issuer;
     this.label = settings.label;
@@ -181,7 +180,6 @@ function isRejection(library: Library, error: unknown): boolean {
   return REJECTIONS.includes(error.code ?? '');
 }
 
-/** @throws StartupError */
 function readSecret(file: string): Secret {
   const text = readSecretBytes(file)
     .toString('latin1')

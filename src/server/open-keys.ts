@@ -127,7 +127,6 @@ export function readRootKey(
   }
 }
 
-/** @throws StartupError */
 function read(
   { dataDir, rootKeyFile }: Pick<Configuration, 'dataDir' | 'rootKeyFile'>,
   mayCreate: boolean,

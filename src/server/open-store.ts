@@ -154,7 +154,7 @@ async function openShared(
   const marker = openMarker(dataDir, opened.keys, resources);
   const checkpointFiles = checkpointFilesOf(configuration);
   const { unanswered } = store;
-  if (unanswered.length > 0) warn(`${unanswered.join(', ')}: no response, so the log there was not compared.`);
+  if (unanswered.length > 0) warn(`${unanswered.join(', ')}: no response, so the audit log there was not compared.`);
   return { ...opened, store, rootKeyFile, slotSecrets, marker, checkpointFiles, rollbackAtRest: null, unanswered };
 }
 
@@ -171,7 +171,6 @@ async function assertClocksAgree(store: PostgresStore): Promise<void> {
   );
 }
 
-/** @throws StartupError */
 async function open(
   stored: StoredKeys | null,
   file: RootKeyFile,
@@ -216,7 +215,6 @@ function copyDatabaseFiles(databaseFile: string, copy: string, resources: AsyncD
   }
 }
 
-/** @throws StartupError for a link or another kind of file */
 function isFile(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found !== undefined && !found.isFile()) throw new StartupError(`${path} must be a file, and not a link to one.`);

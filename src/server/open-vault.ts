@@ -2,7 +2,6 @@
  * Opens the vault: the data directory, its lock, the root key, the store, and the state that the ledger keeps in
  * memory.
  */
-
 import type { VaultKeys } from '../crypto/keys.ts';
 import { type Clock, DatabaseClock, MAX_TIME, startClock } from '../ledger/clock.ts';
 import { initialHead, readVaultState } from '../ledger/vault-state.ts';
@@ -30,7 +29,6 @@ import type { RollbackMarker } from './rollback-marker.ts';
 
 const MAX_CLOCK_LAG_MS = 5 * 60_000;
 
-/** Takes the lock of the data directory as one of `resources`. @throws StartupError */
 export function prepareDataDir({ dataDir }: Configuration, resources: AsyncDisposableStack): void {
   openDataDir(dataDir);
   const { tokenFile, addressFile } = dataDirPaths(dataDir);
@@ -92,7 +90,6 @@ function behindUnanswered({ what }: RollbackFinding, hosts: readonly string[]): 
   );
 }
 
-/** @throws StartupError if the database contains rows, but no record of a vault */
 async function hasVault(store: Store): Promise<boolean> {
   if ((await store.run(readRootKeyCheck())) !== null) return true;
   if (await store.run(isEmpty())) return false;
@@ -108,18 +105,18 @@ function warnOfDamage(marker: RollbackMarker, warn: (line: string) => void): voi
   const found = marker.read();
   if (found === null || found.entry === null || !found.hasDamagedSlot) return;
   warn(
-    `A slot of ${marker.path} is damaged, as after a power failure. The service uses the other slot and rewrites the file.`,
+    `A slot of ${marker.path} is damaged, as after a power failure. The server uses the other slot and rewrites the file.`,
   );
 }
 
 /**
- * Warns of missing checkpoint files. A volume that is not mounted must not look like a file that agrees with the log.
+ * Warns of missing checkpoint files. A volume that is not mounted must not look like a file that matches the audit log.
  * In the data directory the rollback marker shows that.
  */
 function warnOfMissingCheckpoints({ keys, checkpointFiles }: OpenedStore, warn: (line: string) => void): void {
   const [, ...others] = checkpointFiles;
   for (const { path } of others.filter((file) => file.read(keys) === null))
-    warn(`${path} has no checkpoint, so this start could not compare the log with it. Is its volume mounted?`);
+    warn(`${path} has no checkpoint, so startup could not compare the audit log with it. Is its volume mounted?`);
 }
 
 /** Creates the vault. When several nodes start together, one creates it. False if it was another node. */
@@ -144,7 +141,7 @@ async function openClock(store: Store, lastEntryAt: number, acceptClock: boolean
   if (lag > MAX_CLOCK_LAG_MS && !acceptClock) {
     const minutes = Math.round(lag / 60_000);
     throw new StartupError(
-      `The ${whose(shared)}clock is ${minutes} minutes behind the last entry of the log. Set it to the correct time, or start with --accept-clock if the log's time is wrong.`,
+      `The ${whose(shared)}clock is ${minutes} minutes behind the last audit entry. Set it to the correct time, or start with --accept-clock if the time of the entry is wrong.`,
     );
   }
   const notBefore = Math.max(lastEntryAt, await store.run(readHighWaterTime()));

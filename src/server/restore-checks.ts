@@ -2,7 +2,6 @@
  * Checks the rows of a backup: the chain of the audit log, its checkpoints, and the MAC of each row that has one. It
  * also checks the references between credential versions and counts, and the values of a sample of credentials.
  */
-
 import { damaged } from '../backup/errors.ts';
 import type { Resource } from '../core/change.ts';
 import type { AgentId } from '../core/names.ts';

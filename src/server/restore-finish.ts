@@ -2,7 +2,6 @@
  * The last steps of a restore, on the committed copy: the restore is recorded as an audit entry, the chain is read
  * again, and the copy is published with the keys of agents and the rollback marker.
  */
-
 import { rmSync } from 'node:fs';
 import type { SealedAgentKey } from '../backup/records.ts';
 import type { AgentId, AgentName } from '../core/names.ts';

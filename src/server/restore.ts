@@ -84,7 +84,6 @@ function assertNoAgentKeys({ dataDir }: RestoreRequest): void {
   );
 }
 
-/** @throws StartupError */
 function assertAccepted(findings: readonly string[], { acceptsDamage }: RestoreRequest): void {
   if (findings.length === 0 || acceptsDamage) return;
   throw new StartupError(
@@ -130,7 +129,6 @@ async function insertRows(
 const formatCount = (n: number, one: string, several = `${one}s`): string =>
   `${n.toLocaleString('en-US')} ${n === 1 ? one : several}`;
 
-/** @throws StartupError unless the verifier key is the given one, or the operator confirms it */
 async function confirmAuthor(read: ReadBackup, request: RestoreRequest, reporter: RestoreReporter): Promise<void> {
   const newest = read.verifierKeys.at(-1) ?? '';
   const given = request.verifierKeys;
@@ -163,7 +161,7 @@ function describeBackup({ summary: { header, totals } }: ReadBackup, verifierKey
     formatCount(rows('policies'), 'policy', 'policies'),
   ];
   return [
-    `The backup is of the vault ${vault_id} (${store}), taken at ${created_at} by Leasehold ${leasehold}, through entry ${log_end?.seq ?? 0} of the log: ${contents.join(', ')}.`,
+    `The backup is of the vault ${vault_id} (${store}), taken at ${created_at} by Leasehold ${leasehold}, through entry ${log_end?.seq ?? 0} of the audit log: ${contents.join(', ')}.`,
     'Anyone who knows your public recipient can make a backup that decrypts. Only this verifier key shows that your vault made it:',
     `  ${verifierKey}`,
   ];
@@ -194,7 +192,7 @@ async function checkCopy({ copy, header, keys, signal }: CommittedCopy): Promise
   return [`the state differs from the log in ${problemCount} places (${named.join(', ')}${others})`];
 }
 
-/** Escapes the subject: the log of a backup from elsewhere may name any subject. */
+/** Escapes the subject: the audit log of a backup from elsewhere may name any subject. */
 function printable(subject: string): string {
   return JSON.stringify(subject.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, MAX_SHOWN_LENGTH));
 }
@@ -215,7 +213,6 @@ interface ReadBackup {
   readonly verifierKeys: readonly string[];
 }
 
-/** @throws BackupError, StartupError, the signal's reason */
 async function readBackup(request: RestoreRequest, { signal, say }: RestoreReporter): Promise<ReadBackup> {
   let opened: { readonly header: BackupHeader; readonly keys: VaultKeys; readonly checks: RestoreChecks } | null = null;
   let end: { readonly totals: BackupTotals; readonly sha256: string } | null = null;

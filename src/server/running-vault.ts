@@ -1,5 +1,4 @@
 /** The parts of an open vault that serve requests. They end when the vault is locked, or the server shuts down. */
-
 import { BrokerClient } from '../broker/broker-client.ts';
 import type { TokenHash } from '../core/names.ts';
 import { Ledger } from '../ledger/ledger.ts';
@@ -38,7 +37,6 @@ export interface RunningVaultParts {
   readonly warn: (line: string) => void;
   readonly configuration: Configuration;
   readonly opened: OpenedVault;
-  /** Resources of `opened`, disposed of when the vault ends. */
   readonly resources: AsyncDisposableStack;
   readonly adminTokenHash: TokenHash;
   readonly log: ServerLog;
@@ -171,8 +169,8 @@ export class RunningVault {
   }
 
   /**
-   * The entries that the log has lost, or the missing evidence of them, unless the operator accepted it. The vault is
-   * then read-only.
+   * The entries that the audit log has lost, or the missing evidence of them, unless the operator accepted it. The
+   * vault is then read-only.
    */
   get loss(): string | null {
     const { loss, isReadOnly } = this.#parts.opened;

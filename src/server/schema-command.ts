@@ -7,7 +7,6 @@ import { SERVER_COMMAND } from './flag-table.ts';
 interface SchemaRequest {
   /** Null only with `--print`. */
   readonly database: DatabaseChoice | null;
-  /** The role of the nodes, or null. */
   readonly grantee: string | null;
   readonly printsOnly: boolean;
 }

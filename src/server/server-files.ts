@@ -52,7 +52,6 @@ export class ServerFiles {
   }
 }
 
-/** A challenge that only the server of the directory can answer. */
 export interface ServerChallenge {
   readonly nonce: string;
   isAnsweredBy(proof: string | null): boolean;

@@ -1,5 +1,4 @@
 /** The output at startup: address, data directory, token, and the next commands. */
-
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { ownCommand, quoteForShell, quoteWord } from '../platform/shell-command.ts';
@@ -15,7 +14,7 @@ const STEPS = [
 ] as const;
 
 const STEPS_AFTER_A_LOSS = [
-  ['audit verify', 'verifies the log'],
+  ['audit verify', 'verifies the audit log'],
   ['audit export', 'prints it'],
   ['audit accept-rollback', 'accepts the loss'],
 ] as const;

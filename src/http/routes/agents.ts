@@ -26,7 +26,7 @@ export const agentRoutes: readonly Route[] = [
     id: 'rotateAgentKey',
     method: 'POST',
     path: '/api/v1/agents/{name}/rotate',
-    summary: "Replace an agent's key; for a time the former one is valid too. Its sessions stay.",
+    summary: "Replace an agent's key; for a time the previous one is valid too. Its sessions stay.",
     params,
     permission: 'agent.rotate',
     body: Rotation,

@@ -1,5 +1,4 @@
 /** Rows of the route table: approvals. SOURCE: docs/approvals.md. */
-
 import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
 import { ApprovalsQuery, ApproveRequest, DenyRequest } from '../../api/requests.ts';

@@ -1,5 +1,4 @@
 /** Rows of the route table: the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
-
 import { type Static, Type } from 'typebox';
 import {
   AuditEntry,
@@ -59,7 +58,7 @@ export const auditRoutes: readonly Route[] = [
     async handle({ vault, context, query, listSignal }) {
       const filter = { ...toAuditFilter(query), ...toEntryBounds(query), order: query.order ?? 'desc' };
       const listing = await listEntries(vault, context, filter, toPage(query), listSignal());
-      // The export has what an entry records about a row.
+      // The export contains the state of a row that an entry records.
       return streamList(listing, ({ subject: _, state: __, ...entry }) => entry);
     },
   }),
@@ -98,7 +97,7 @@ export const auditRoutes: readonly Route[] = [
     id: 'readCheckpoint',
     method: 'GET',
     path: '/api/v1/audit/checkpoint',
-    summary: 'Read the newest signed checkpoint of the log.',
+    summary: 'Read the newest signed checkpoint of the audit log.',
     permission: 'audit.checkpoint',
     reply: Checkpoint,
     handle: ({ vault, context }) => readCheckpoint(vault, context),
@@ -107,7 +106,8 @@ export const auditRoutes: readonly Route[] = [
     id: 'proveAuditEntry',
     method: 'GET',
     path: '/api/v1/audit/entries/{seq}/proof',
-    summary: 'Prove that an entry is in the log: a receipt that a third party verifies with the public key alone.',
+    summary:
+      'Prove that an entry is in the audit log: a receipt that a third party verifies with the public key alone.',
     permission: 'audit.proof',
     params: { seq: PositiveInteger },
     reply: EntryProof,
@@ -117,7 +117,7 @@ export const auditRoutes: readonly Route[] = [
     id: 'proveConsistency',
     method: 'GET',
     path: '/api/v1/audit/consistency',
-    summary: 'Prove that the log at one size extends the log at a smaller one.',
+    summary: 'Prove that the audit log at one size extends the log at a smaller one.',
     permission: 'audit.proof',
     query: ConsistencyQuery,
     data: replySchema(ConsistencyProof),
@@ -129,7 +129,7 @@ export const auditRoutes: readonly Route[] = [
     id: 'readRollback',
     method: 'GET',
     path: '/api/v1/audit/rollback',
-    summary: 'What the log has lost, or what would show it; null if nothing is known to be lost.',
+    summary: 'The loss of the audit log, or of the evidence that would show it; null if no loss is known.',
     permission: 'audit.verify',
     data: Rollback,
     showsLog: true,
@@ -142,7 +142,7 @@ export const auditRoutes: readonly Route[] = [
     id: 'acceptRollback',
     method: 'POST',
     path: '/api/v1/audit/rollback',
-    summary: 'Accept the loss of log entries: the vault is served again, as the database is now.',
+    summary: 'Accept the loss of audit entries: the vault is served again, as the database is now.',
     permission: 'audit.accept_rollback',
     data: Health,
     showsLog: true,
@@ -171,7 +171,6 @@ export const auditRoutes: readonly Route[] = [
 
 type AuditFields = Static<typeof AuditQuery>;
 
-/** @throws INVALID_REQUEST */
 function toAuditFilter(query: AuditFields): Omit<EntryQuery, keyof EntryBounds | 'order'> {
   return {
     agentName: query.agent === undefined ? null : parseActorName(query.agent, 'agent'),
@@ -182,7 +181,6 @@ function toAuditFilter(query: AuditFields): Omit<EntryQuery, keyof EntryBounds |
   };
 }
 
-/** @throws INVALID_REQUEST */
 function toEntryBounds({ since, until, after = 0, before }: AuditFields): EntryBounds {
   return {
     since: since === undefined ? null : toTimestamp(parseTimestamp(since, 'since', 'up')),

@@ -1,5 +1,4 @@
 /** Rows of the route table: credentials. SOURCE: docs/api.md, "Credentials"; docs/decisions.md, "Credentials". */
-
 import { Type } from 'typebox';
 import { Path, StringEnum } from '../../api/fields.ts';
 import { ListCredentialsQuery, RetrieveQuery, StoreRequest } from '../../api/requests.ts';

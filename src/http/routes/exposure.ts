@@ -1,5 +1,4 @@
-/** Rows of the route table: who has seen or used values, and the panic. SOURCE: docs/decisions.md, "Exposure". */
-
+/** Rows of the route table: exposure of values, and panic. SOURCE: docs/decisions.md, "Exposure". */
 import { Type } from 'typebox';
 import { Path } from '../../api/fields.ts';
 import { ExposureQuery, PanicRequest } from '../../api/requests.ts';

@@ -1,5 +1,4 @@
 /** Rows of the route table: leases. SOURCE: docs/decisions.md, "Leases". */
-
 import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
 import { LeasesQuery, Nothing, RevokeRequest, UseLeaseRequest } from '../../api/requests.ts';

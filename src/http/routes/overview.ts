@@ -1,5 +1,4 @@
 /** Rows of the route table: the overview. SOURCE: docs/api.md, "Overview". */
-
 import { Type } from 'typebox';
 import {
   MATRIX_LIMITS,

@@ -45,7 +45,7 @@ export const backupRoutes: readonly Route[] = [
     id: 'takeBackup',
     method: 'POST',
     path: '/api/v1/backup',
-    summary: 'Everything in the vault as of one moment, for a backup. Values and private keys stay encrypted.',
+    summary: 'Copy the vault as of one moment, for a backup. Values and private keys stay encrypted.',
     permission: 'service.backup',
     content: { mediaType: MEDIA_TYPE, description: 'The records of a backup, one JSON object per line.' },
     async handle({ vault, context, disconnectSignal }) {

@@ -108,7 +108,7 @@ export const sessionRoutes: readonly Route[] = [
       const { vault, context } = call;
       const { ledger, budgets, clock } = vault;
       const renew = () => ledger.submit(renewSession(context));
-      // Each renewal is an entry.
+      // Each renewal is an audit entry.
       const session = await withBudget(budgets.sessions, context, 1, clock.now(), renew);
       return toReply(call, session);
     },
@@ -135,10 +135,10 @@ export const sessionRoutes: readonly Route[] = [
 
 // Signing in to the console.
 
-/** Where the provider returns to. @throws INVALID_REQUEST where another program could have the address */
+/** The URL to which the provider returns. @throws INVALID_REQUEST where another program could have the origin */
 const callbackOf = (browser: BrowserPage): string => `${browser.requirePasskeyOrigin().origin}/console/callback`;
 
-/** Sets the cookie; the body has the other half. `session`: null for the administrator. */
+/** Sets the cookie; the body contains the other half. `session`: null for the administrator. */
 function openInBrowser(browser: BrowserPage, token: string, session: CurrentSession | null): Reply {
   const { headers, part } = browser.splitToken(token);
   const data: BrowserSessionResponse = {
@@ -153,7 +153,6 @@ function openInBrowser(browser: BrowserPage, token: string, session: CurrentSess
 const openNew = (browser: BrowserPage, { token, ...session }: CurrentSession & { token: Secret }): Reply =>
   openInBrowser(browser, token.reveal(), session);
 
-/** @throws NOT_FOUND */
 function providerOf({ oidc }: Vault): OidcClient {
   if (oidc === null) throw new ApiError('NOT_FOUND', 'The server has no identity provider (--oidc-issuer).');
   return oidc;
@@ -264,7 +263,7 @@ export const signInRoutes: readonly Route[] = [
           response: {
             clientDataJSON,
             attestationObject,
-            // Text of the browser, of which the vault keeps only what has the form of a transport.
+            // The vault keeps only texts that have the form of a transport.
             ...(transports === undefined ? {} : { transports }),
           },
         },
@@ -286,7 +285,7 @@ export const signInRoutes: readonly Route[] = [
     id: 'signInByIdentity',
     method: 'POST',
     path: '/api/v1/auth/oidc/verify',
-    summary: 'Sign in with what the identity provider returned: sets the cookie of a session.',
+    summary: 'Sign in with the code that the identity provider returned: sets the cookie of a session.',
     body: OidcRequest,
     data: BrowserSession,
     async handle({ vault, context, browser, body }) {

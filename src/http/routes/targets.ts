@@ -1,5 +1,4 @@
 /** Rows of the route table: where credentials may be used. SOURCE: docs/api.md, "Targets". */
-
 import { Type } from 'typebox';
 import { Path } from '../../api/fields.ts';
 import { TargetsRequest } from '../../api/requests.ts';

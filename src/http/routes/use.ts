@@ -1,4 +1,6 @@
-/** Rows of the route table: one use of a credential as a call. SOURCE: docs/api.md, "Brokered use". */
+/**
+ * Rows of the route table: brokered requests that are one call of the HTTP API. SOURCE: docs/api.md, "Brokered use".
+ */
 import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import { UseRequest } from '../../api/requests.ts';
@@ -33,13 +35,12 @@ export const useRoutes: readonly Route[] = [
     async handle({ vault, context, body, disconnectSignal }) {
       const call = toCall(body);
       await checkTokens(vault, context, call);
-      // A client that disconnects cuts the use.
+      // The request is aborted if the client disconnects.
       return { data: await useOnce(vault, context, { ...call, signal: disconnectSignal() }) };
     },
   }),
 ];
 
-/** @throws UPSTREAM_FAILED; the decision's error */
 async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<UseReply> {
   const { started, head, body, result } = await useCredential(vault, context, call);
   if (head.kind === 'error') {
@@ -48,7 +49,7 @@ async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<U
   }
   const { bytes: read, isTruncated } = await readUpTo(body, MAX_BODY_BYTES);
   const { redactions } = await result;
-  const bytes = isTruncated ? withoutCutCharacter(read) : read;
+  const bytes = isTruncated ? withoutTruncatedCharacter(read) : read;
   const isText = isUtf8(bytes);
   return {
     lease_id: started.leaseId,
@@ -61,7 +62,6 @@ async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<U
   };
 }
 
-/** @throws INVALID_REQUEST */
 function toCall({ path, method, url, headers = {}, body, body_encoding: encoding, ttl, purpose }: UseBody): UseCall {
   if (body === undefined && encoding !== undefined)
     throw invalidRequest('body_encoding', 'must not be given without body');
@@ -84,17 +84,16 @@ function toCall({ path, method, url, headers = {}, body, body_encoding: encoding
   };
 }
 
-/** @throws INVALID_REQUEST for a token that would be sent upstream, ACCESS_DENIED for one of a use lease */
 async function checkTokens(vault: Vault, context: Context, { order, headers }: UseCall): Promise<void> {
   const { path, request } = order;
   const { path: urlPath, query } = 'url' in request ? request.url : request;
   const tokens = findTokens({ path: urlPath, query, headers });
   if (tokens.length === 0) return;
   await checkForwarded(vault, context, tokens, { path, request });
-  throw invalidRequest('token', "must not be part of a use's url or headers");
+  throw invalidRequest('token', 'must not be part of the url or the headers');
 }
 
-/** Reads the body up to a number of bytes, and cuts the rest. A body that breaks off is as long as what arrived. */
+/** Reads the body up to a number of bytes, and drops the rest. */
 async function readUpTo(body: Readable, maxBytes: number): Promise<{ bytes: Buffer; isTruncated: boolean }> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -112,8 +111,8 @@ async function readUpTo(body: Readable, maxBytes: number): Promise<{ bytes: Buff
   return { bytes: bytes.subarray(0, maxBytes), isTruncated: length > maxBytes };
 }
 
-/** Text that was cut within a character of UTF-8, which has up to four bytes, stays text. */
-function withoutCutCharacter(bytes: Buffer): Buffer {
+/** Text that was truncated within a character of UTF-8, which has up to four bytes, stays text. */
+function withoutTruncatedCharacter(bytes: Buffer): Buffer {
   const lengths = [0, 1, 2, 3].map((rest) => bytes.length - rest);
   return bytes.subarray(
     0,

@@ -88,7 +88,6 @@ export interface VaultSources {
   readonly marker: RollbackMarker;
   readonly inventory: Inventory;
   readonly approvalEvents: ApprovalEvents;
-  /** Null without a webhook for approvals. */
   readonly webhookResults: () => Counter | null;
   readonly streams: () => readonly StreamStatus[];
   readonly checkpointSinks: () => readonly CheckpointSinkStatus[];

@@ -50,7 +50,6 @@ export function transitSlots({ address, tokenFile, caFile, mount }: Configuratio
   };
 }
 
-/** @throws SlotKindError */
 async function postInTime(send: typeof fetch, request: Omit<HttpPost, 'signal'>): Promise<HttpResponse> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   try {
