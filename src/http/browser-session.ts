@@ -70,7 +70,7 @@ export function assertPerson(authentication: Authentication): Authentication {
 
 // Rejects requests of browsers at base URLs, whose responses are bytes that an agent or upstream chose, at the origin
 // of the console. Browsers send most of these headers to HTTPS and localhost only, so every response also has headers
-// that keep it from being a page: see `base-url-headers.ts`. SOURCE: docs/use.md, "Not for browsers".
+// that keep it from being a page: see `proxy-routes.ts`. SOURCE: docs/use.md, "Not for browsers".
 
 const MESSAGE =
   'Access denied: base URLs are for programs, not for browsers. Send the request from a program, or make it with POST /api/v1/use.';

@@ -10,7 +10,6 @@ import type { FastifyReply } from 'fastify';
 import { ApiError } from '../engine/errors.ts';
 import { http } from '../platform/node-http.ts';
 import { BASE_URL_PREFIX } from '../vault/use/base-url.ts';
-import { SANDBOX_POLICY } from './base-url-headers.ts';
 import { defaultError, toErrorResponse } from './errors.ts';
 
 export interface CallerTimeouts {
@@ -32,6 +31,8 @@ export const CALLER_TIMEOUTS: CallerTimeouts = {
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
 /** Longer than the broker waits for an upstream. */
 const LONG_WORK_MS = 660_000;
+/** No document at the server's origin but the console may run scripts, load anything, or share its origin. */
+export const SANDBOX_POLICY = "sandbox; default-src 'none'";
 /** WHY one for all: an abort without a reason creates an error with its stack for each request. */
 export const CLIENT_DISCONNECTED = new Error('the client has disconnected');
 

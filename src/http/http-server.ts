@@ -14,10 +14,8 @@ import fastify, {
 import type { ServiceStatus } from '../api/types.ts';
 import type { Authentication } from '../core/identity.ts';
 import type { Permission } from '../core/permissions.ts';
-import { requestIds } from '../crypto/primitives.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Vault } from '../vault/vault.ts';
-import { SANDBOX_POLICY } from './base-url-headers.ts';
 import { hasAuthentication, rejectBrowser } from './browser-session.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
@@ -30,6 +28,7 @@ import {
   handleUpgrades,
   hasUnreadBody,
   ignoreSocketErrors,
+  SANDBOX_POLICY,
   setTimeouts,
   shouldUpgrade,
   writeClientError,
@@ -41,18 +40,18 @@ import { checkPermission, findStrayToken, identifyCaller } from './identify-call
 import { errorHeaders, isBaseUrl, mayTakeLonger, registerProxyRoutes, USE_ROUTE } from './proxy-routes.ts';
 import { addRoutes } from './register-routes.ts';
 import type { RequestLog, RequestMeasures, RouteMeasures } from './request-measures.ts';
-import { RequestOrder } from './request-order.ts';
+import { RequestOrder, UnreadResponses } from './request-order.ts';
 import { callerKey, LargeBodies, MAX_BODY_BYTES, RequestScheduler } from './request-scheduler.ts';
 import type { MetricsPage, ProveServer } from './route.ts';
 import { isInexactTarget, routingError } from './routes/route-table.ts';
 import { parseJson } from './strict-json.ts';
-import { UnreadResponses } from './unread-responses.ts';
 import { VALIDATOR } from './validation.ts';
 
 export interface HttpParts {
   readonly vault: Vault;
   readonly status: () => ServiceStatus;
   readonly log: RequestLog;
+  readonly newRequestId: () => string;
   /** Whether only some Hosts are allowed: `localhost`, IP literals and `publicNames`. */
   readonly checksHost: boolean;
   readonly trustedProxies: readonly string[];
@@ -73,8 +72,7 @@ const OVERLOADED = new ApiError('UNAVAILABLE', 'The server is overloaded. Try ag
 export type HttpServer = FastifyInstance;
 
 export function createServer(parts: HttpParts): HttpServer {
-  const { tls, trustedProxies, timeouts, measures } = parts;
-  const newRequestId = requestIds();
+  const { tls, trustedProxies, newRequestId, timeouts, measures } = parts;
   const http = {
     maxHeaderSize: MAX_HEADER_BYTES,
     requireHostHeader: false,

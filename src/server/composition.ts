@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { createSecureContext } from 'node:tls';
 import type { ServiceStatus } from '../api/types.ts';
+import { requestIds } from '../crypto/primitives.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import { CALLER_TIMEOUTS, type CallerTimeouts } from '../http/connections.ts';
 import { createServer } from '../http/http-server.ts';
@@ -17,8 +18,7 @@ import { APPROVAL_HOLD_MS } from '../vault/approvals/approval-holds.ts';
 import { isAttended } from '../vault/keys/keyset.ts';
 import { connectionName } from '../vault/overview/nodes.ts';
 import type { Configuration } from './configuration.ts';
-import { withConnectionName } from './database-option.ts';
-import { isLoopback } from './flag-values.ts';
+import { isLoopback, withConnectionName } from './flag-values.ts';
 import { listen } from './listen.ts';
 import { logFailure, type ServerLog, withoutRepetitions } from './log.ts';
 import { metricsPage } from './monitoring.ts';
@@ -134,6 +134,7 @@ export async function startServer(
     vault,
     status,
     log,
+    newRequestId: requestIds(),
     checksHost: isLoopback(configuration.listen),
     publicNames: new Set(configuration.publicNames),
     trustedProxies: configuration.trustedProxies,

@@ -16,9 +16,15 @@ import {
 import { type Environment, type Flag, toggle } from '../flags/flag.ts';
 import { rejectFlagsKeptByNpm, rejectUnknownVariables } from '../flags/variables.ts';
 import { UsageError } from '../platform/errors.ts';
-import { chooseDatabase } from './database-option.ts';
 import { SERVER_COMMAND, SERVER_FLAGS, type ServerFlags } from './flag-table.ts';
-import { isLoopback, type Listen, parseApprovalWebhook, parseOidc, parseStreams } from './flag-values.ts';
+import {
+  chooseDatabase,
+  isLoopback,
+  type Listen,
+  parseApprovalWebhook,
+  parseOidc,
+  parseStreams,
+} from './flag-values.ts';
 
 const HELP_COLUMNS = 80;
 const HELP = toggle('show this help', { short: 'h' });
@@ -86,7 +92,7 @@ function toConfiguration(values: ServerFlags, environment: Environment) {
   assertPrivate(listen, tls !== null || values['insecure-http']);
   return {
     dataDir: file('data-dir') ?? join(homedir(), '.leasehold'),
-    database: chooseDatabase({ flag: values.database ?? undefined, file: file('database-file'), environment }),
+    database: chooseDatabase(values.database, file('database-file'), environment),
     mayMigrate: !values['no-migrate'],
     listen,
     rootKeyFile: file('root-key-file'),
@@ -115,15 +121,8 @@ function toConfiguration(values: ServerFlags, environment: Environment) {
     metricsTokenFile: file('metrics-token-file'),
     logStreams: parseStreams(values['log-stream'], streamFiles),
     streamFiles,
-    oidc: parseOidc({
-      issuer: values['oidc-issuer'] ?? undefined,
-      clientId: values['oidc-client-id'] ?? undefined,
-      secretFile: file('oidc-client-secret-file'),
-    }),
-    approvalWebhook: parseApprovalWebhook(
-      values['approval-webhook'] ?? undefined,
-      file('approval-webhook-secret-file'),
-    ),
+    oidc: parseOidc(values['oidc-issuer'], values['oidc-client-id'], file('oidc-client-secret-file')),
+    approvalWebhook: parseApprovalWebhook(values['approval-webhook'], file('approval-webhook-secret-file')),
     consoleUrl: values['console-url'],
     publicNames: values['public-name'],
     trustedProxies: values['trusted-proxy'],

@@ -1,10 +1,15 @@
 /**
  * Values of flags, checked before the server creates anything: hosts, URLs and networks, receivers of log streams and
- * of the webhook for approvals, and an OpenID Connect provider. Messages never repeat the URL of a receiver.
+ * of the webhook for approvals, an OpenID Connect provider, and the database. Messages never repeat the URL of a
+ * receiver or of the database, because it may contain a password.
  */
 import { isIP } from 'node:net';
+import { resolve } from 'node:path';
 import { type IpNetwork, parseIpNetwork } from '../core/ip-network.ts';
+import type { Environment } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
+import { readSecretBytes } from '../platform/private-files.ts';
+import { DEFAULT_APPLICATION_NAME, type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
 
 const MAX_NAME_LENGTH = 253;
 /** SOURCE: RFC 1123, section 2.1. */
@@ -64,11 +69,16 @@ export function isLoopbackHost(host: string): boolean {
   return ['localhost', '::1', '[::1]'].includes(host) || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
-/** An HTTPS URL without a path; HTTP is allowed for this machine. @throws UsageError */
+/** Whether others cannot read the requests to a URL: it is HTTPS, or HTTP on this machine. */
+export function isPrivateUrl({ protocol, hostname }: Pick<URL, 'protocol' | 'hostname'>): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname));
+}
+
+/** A private URL without a path. @throws UsageError */
 export function parseOwnUrl(text: string, field: string): string {
   const url = URL.parse(text);
-  const isPrivate = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
-  if (url !== null && isPrivate && url.pathname === '/' && url.search === '' && url.username === '') return url.origin;
+  if (url !== null && isPrivateUrl(url) && url.pathname === '/' && url.search === '' && url.username === '')
+    return url.origin;
   throw new UsageError(`${field} must be https://HOST or https://HOST:PORT; http:// only for this machine.`);
 }
 
@@ -96,20 +106,8 @@ export interface ApprovalWebhookOption {
   readonly secretFile: string;
 }
 
-interface UrlFlag {
-  readonly name: string;
-  /** The flag of the token's file; null for a receiver without a token. */
-  readonly tokenFlag: string | null;
-  readonly forms: string;
-}
-
 const NAMED = /^([a-z][a-z0-9-]{0,31})=(.+)$/;
-const STREAM = {
-  name: '--log-stream',
-  tokenFlag: '--log-stream-token-file',
-  forms: 'file:/PATH or webhook+https://…',
-};
-const APPROVALS = { name: '--approval-webhook', tokenFlag: null, forms: 'https://HOST/PATH' };
+const STREAM_FORMS = 'file:/PATH or webhook+https://…';
 
 /** Each of `items` is `[NAME=]URL`. @throws UsageError */
 export function parseStreams(items: readonly string[], { secretFile }: StreamFiles): StreamOption[] {
@@ -135,34 +133,31 @@ function parseSink(text: string): StreamOption['sink'] {
       return { kind: 'file', path: rest.replace(/^\/\/(?=\/)/, '') };
     case 'webhook+https':
     case 'webhook+http':
-      return { kind: 'webhook', url: parseHttpUrl(STREAM, text.slice('webhook+'.length)) };
+      return {
+        kind: 'webhook',
+        url: parseHttpUrl('--log-stream', text.slice('webhook+'.length), STREAM_FORMS, ' in --log-stream-token-file,'),
+      };
     default:
-      throw new UsageError(`--log-stream must be ${STREAM.forms}; several are separated by commas.`);
+      throw new UsageError(`--log-stream must be ${STREAM_FORMS}; several are separated by commas.`);
   }
 }
 
 /** Null without a webhook. @throws UsageError */
-export function parseApprovalWebhook(
-  text: string | undefined,
-  secretFile: string | null,
-): ApprovalWebhookOption | null {
-  if (text === undefined && secretFile === null) return null;
-  if (text === undefined || secretFile === null)
+export function parseApprovalWebhook(text: string | null, secretFile: string | null): ApprovalWebhookOption | null {
+  if (text === null && secretFile === null) return null;
+  if (text === null || secretFile === null)
     throw new UsageError('--approval-webhook and --approval-webhook-secret-file go together.');
-  return { url: parseHttpUrl(APPROVALS, text), secretFile };
+  return { url: parseHttpUrl('--approval-webhook', text, 'https://HOST/PATH'), secretFile };
 }
 
-/** The URL must use TLS unless the receiver is on this machine. @throws UsageError */
-function parseHttpUrl({ name, tokenFlag, forms }: UrlFlag, text: string): URL {
+/** `credentials` names another place for them. */
+function parseHttpUrl(flag: string, text: string, forms: string, credentials = ''): URL {
   const url = URL.parse(text);
-  if (url === null) throw new UsageError(`${name} must be ${forms}.`);
-  if (url.username !== '' || url.password !== '') {
-    const where = tokenFlag === null ? '' : ` in ${tokenFlag},`;
-    throw new UsageError(`${name}: give credentials${where} not in the address.`);
-  }
-  if (url.protocol !== 'https:' && !isLoopbackHost(url.hostname))
-    throw new UsageError(`${name}: use https; http is for receivers on this machine only.`);
-  return url;
+  if (url === null) throw new UsageError(`${flag} must be ${forms}.`);
+  if (url.username !== '' || url.password !== '')
+    throw new UsageError(`${flag}: give credentials${credentials} not in the address.`);
+  if (isPrivateUrl(url)) return url;
+  throw new UsageError(`${flag}: use https; http is for receivers on this machine only.`);
 }
 
 export interface OidcSettings {
@@ -173,25 +168,81 @@ export interface OidcSettings {
   readonly label: string;
 }
 
-interface GivenFlags {
-  readonly issuer: string | undefined;
-  readonly clientId: string | undefined;
-  readonly secretFile: string | null;
-}
-
 const CLIENT_ID = /^[\x21-\x7e]{1,255}$/;
 
 /** Null without a provider. @throws UsageError */
-export function parseOidc({ issuer, clientId, secretFile }: GivenFlags): OidcSettings | null {
-  if (issuer === undefined) {
-    if (clientId === undefined && secretFile === null) return null;
+export function parseOidc(
+  issuer: string | null,
+  clientId: string | null,
+  secretFile: string | null,
+): OidcSettings | null {
+  if (issuer === null) {
+    if (clientId === null && secretFile === null) return null;
     throw new UsageError('--oidc-client-id and --oidc-client-secret-file need --oidc-issuer.');
   }
   const url = URL.parse(issuer);
-  const isPrivate = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
-  if (url === null || !isPrivate || url.search !== '' || url.hash !== '' || url.username !== '')
+  if (url === null || !isPrivateUrl(url) || url.search !== '' || url.hash !== '' || url.username !== '')
     throw new UsageError('--oidc-issuer must be https://HOST or https://HOST/PATH; http:// only for this machine.');
-  if (clientId === undefined || !CLIENT_ID.test(clientId))
+  if (clientId === null || !CLIENT_ID.test(clientId))
     throw new UsageError('--oidc-issuer needs --oidc-client-id, 1 to 255 visible ASCII characters.');
   return { issuer, clientId, secretFile, label: url.host };
+}
+
+export const PASSWORD_ON_COMMAND_LINE =
+  'Every user of this machine can read the database password on the command line. Use --database-file.';
+
+const VARIABLE = 'LEASEHOLD_DATABASE_URL';
+
+export interface DatabaseChoice {
+  readonly address: PostgresAddress;
+  /** Whether the password is on the command line, which every user of the machine can read. */
+  readonly showsPassword: boolean;
+  readonly file: string | null;
+}
+
+/**
+ * The flag takes precedence over the file, and the file over LEASEHOLD_DATABASE_URL. Null if none is given. @throws
+ * UsageError
+ */
+export function chooseDatabase(
+  flag: string | null,
+  file: string | null,
+  environment: Environment,
+): DatabaseChoice | null {
+  if (flag !== null && file !== null) throw new UsageError('Give --database or --database-file, not both.');
+  if (flag !== null) {
+    const address = parseUrl(flag, '--database');
+    return { address, showsPassword: address.password !== null, file: null };
+  }
+  if (file !== null) return { address: parseUrl(readUrl(file), file), showsPassword: false, file };
+  const url = environment[VARIABLE];
+  return url === undefined ? null : { address: parseUrl(url, VARIABLE), showsPassword: false, file: null };
+}
+
+function readUrl(file: string): string {
+  try {
+    return readSecretBytes(file).toString('utf8').trim();
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : `${file} cannot be read.`);
+  }
+}
+
+function parseUrl(url: string, where: string): PostgresAddress {
+  try {
+    return parseAddress(url);
+  } catch (error) {
+    if (error instanceof UsageError) throw new UsageError(`${where}: ${error.message}.`);
+    throw error;
+  }
+}
+
+/** The database, with the connection name by which other nodes recognise this one, unless its URL sets another name. */
+export function withConnectionName(database: DatabaseChoice | null, name: string): DatabaseChoice | null {
+  if (database === null || database.address.applicationName !== DEFAULT_APPLICATION_NAME) return database;
+  return { ...database, address: { ...database.address, applicationName: name } };
+}
+
+/** The absolute path of a file in a flag. npm changes the working directory. */
+export function filePath(path: string | null, environment: Environment): string | null {
+  return path === null ? null : resolve(environment['INIT_CWD'] ?? process.cwd(), path);
 }

@@ -13,8 +13,14 @@ import type { Configuration } from './configuration.ts';
 import { isLoopback } from './flag-values.ts';
 import { logFailure, type ServerLog } from './log.ts';
 import type { LogStream } from './log-streams.ts';
-import { METRICS } from './metrics/declarations.ts';
-import type { Labels, Metric, MetricSources, ServerSources, VaultSources } from './metrics/metric.ts';
+import {
+  type Labels,
+  METRICS,
+  type Metric,
+  type MetricSources,
+  type ServerSources,
+  type VaultSources,
+} from './metrics/metrics.ts';
 import { readGivenToken } from './server-files.ts';
 
 /** `findVault` returns null while the vault is locked. @throws StartupError for an invalid token file */

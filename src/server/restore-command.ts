@@ -10,8 +10,8 @@ import { UsageError } from '../platform/errors.ts';
 import { dataDirPaths } from '../platform/paths.ts';
 import { quoteForShell } from '../platform/shell-command.ts';
 import { configurationOf } from './configuration.ts';
-import { chooseDatabase, filePath, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
 import { SERVER_COMMAND } from './flag-table.ts';
+import { chooseDatabase, filePath, PASSWORD_ON_COMMAND_LINE } from './flag-values.ts';
 import { readPassphraseFile, readSecretFile, type SlotAccess } from './offline-keys.ts';
 import type { RestoreResult } from './restore.ts';
 import { describeLocation, type VaultLocation } from './restore-target.ts';
@@ -37,11 +37,7 @@ export function toRestoreRequest(
   warn: (line: string) => void,
 ): RestoreRequest {
   const path = (text: string | null | undefined): string | null => filePath(text ?? null, environment);
-  const database = chooseDatabase({
-    flag: flags.database ?? undefined,
-    file: path(flags['database-file']),
-    environment,
-  });
+  const database = chooseDatabase(flags.database, path(flags['database-file']), environment);
   if (database?.showsPassword === true) warn(PASSWORD_ON_COMMAND_LINE);
   // WHY the flag is needed with a database: the directory in the environment may belong to a server, with its agents'
   // keys.

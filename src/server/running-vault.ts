@@ -28,7 +28,7 @@ import type { Configuration } from './configuration.ts';
 import type { ServerLog } from './log.ts';
 import type { LogStream } from './log-streams.ts';
 import { Inventory } from './metrics/inventory.ts';
-import type { VaultSources } from './metrics/metric.ts';
+import type { VaultSources } from './metrics/metrics.ts';
 import { startApprovalWebhook, startLogStreams } from './monitoring.ts';
 import { ProviderClient } from './oidc-client.ts';
 import type { OpenedVault } from './open-vault.ts';

@@ -13,11 +13,10 @@ import {
   constants as zlib,
   zstdCompressSync,
 } from 'node:zlib';
-import { decodeBody } from '../../src/broker/decoding.ts';
 import { Maskings } from '../../src/broker/maskings.ts';
 import type { UpstreamRequestSpec } from '../../src/broker/protocol.ts';
 import { Redactor } from '../../src/broker/redaction.ts';
-import { responseHeaders } from '../../src/broker/response-headers.ts';
+import { decodeBody, responseHeaders } from '../../src/broker/upstream-response.ts';
 import type { Masking } from '../../src/masking/masking.ts';
 import type { Placement } from '../../src/vault/use/target.ts';
 import { Dice, newSeed } from '../kit/dice.ts';

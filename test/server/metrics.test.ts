@@ -6,7 +6,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { after, suite, test } from 'node:test';
 import { RouteMeasures } from '../../src/http/request-measures.ts';
-import { METRICS } from '../../src/server/metrics/declarations.ts';
+import { METRICS } from '../../src/server/metrics/metrics.ts';
 import { startUpstream } from '../broker/upstream.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { until } from '../kit/log-receivers.ts';

@@ -1,12 +1,20 @@
 /**
- * Checks the rows of a backup: the chain of the audit log, its checkpoints, and the MAC of each row that has one. It
- * also checks the references between credential versions and counts, and the values of a sample of credentials.
+ * Reads a backup completely, before anything is written: opens its keys, and checks every field, the chain of the audit
+ * log, its checkpoints, and the MAC of each row that has one. It also checks the references between credential versions
+ * and counts, and the values of a sample of credentials.
  */
+import { isDeepStrictEqual } from 'node:util';
+import { decryptFile } from '../backup/encryption.ts';
 import { damaged } from '../backup/errors.ts';
+import type { BackupSummary } from '../backup/file.ts';
+import { readRecords } from '../backup/record-reader.ts';
+import type { BackupHeader, BackupTotals, Cell } from '../backup/records.ts';
+import { decodeStoredKeys } from '../backup/stored-keys.ts';
 import type { Resource } from '../core/change.ts';
 import type { AgentId } from '../core/names.ts';
-import { checkpointSigner, openCheckpoint } from '../crypto/checkpoint.ts';
+import { checkpointSigner, openCheckpoint, verifierKey } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
+import { timingSafeEqualText } from '../crypto/primitives.ts';
 import { decrypt } from '../crypto/sealing.ts';
 import { isAuthentic } from '../ledger/authenticated-rows.ts';
 import {
@@ -18,13 +26,16 @@ import {
   CREDENTIALS,
   RESOURCE_TABLES,
   type StoredCheckpoint,
+  TABLES,
 } from '../store/schema.ts';
 import type { Row } from '../store/statement.ts';
-import type { Table } from '../store/table.ts';
+import type { Column, Table } from '../store/table.ts';
 import type { VaultMetadata } from '../store/transfer.ts';
 import type { Agent } from '../vault/agents/agent.ts';
 import { type ChainBreak, ChainVerifier, verifyHead } from '../vault/audit/verification/chain-verifier.ts';
 import type { AssociatedData } from '../vault/credentials/credential.ts';
+import { openOffline } from './offline-keys.ts';
+import type { RestoreReporter, RestoreRequest } from './restore-command.ts';
 
 /** Credentials whose values are decrypted: all of a small vault, and about this many of a large one. */
 const SAMPLED_CREDENTIALS = 1000;
@@ -135,3 +146,75 @@ export class RestoreChecks {
 
 const counted = (count: number, describe: (count: number) => string): string[] =>
   count === 0 ? [] : [describe(count)];
+
+export interface ReadBackup {
+  readonly summary: BackupSummary;
+  /** SHA-256 of its records, in hexadecimal. */
+  readonly digest: string;
+  readonly keys: VaultKeys;
+  readonly metadata: VaultMetadata;
+  readonly checks: RestoreChecks;
+  /** The failed verifications, one sentence each. */
+  readonly findings: readonly string[];
+  /** The public keys of the vault's checkpoints, the newest one last. */
+  readonly verifierKeys: readonly string[];
+}
+
+export async function readBackup(request: RestoreRequest, { signal, say }: RestoreReporter): Promise<ReadBackup> {
+  let opened: { readonly header: BackupHeader; readonly keys: VaultKeys; readonly checks: RestoreChecks } | null = null;
+  let end: { readonly totals: BackupTotals; readonly sha256: string } | null = null;
+  for await (const record of readRecords(decryptFile(request.file, request.opener))) {
+    signal.throwIfAborted();
+    if (record.kind === 'header') {
+      const { header } = record;
+      const keys = await openOffline(decodeStoredKeys(header.keys), request, 'the vault in the backup', say);
+      assertConsistent(header, keys);
+      opened = { header, keys, checks: new RestoreChecks(keys) };
+    }
+    if (record.kind === 'rows' && opened !== null) {
+      const { table, rows } = toRows(opened.header, record);
+      for (const row of rows) opened.checks.check(table, row);
+    }
+    if (record.kind === 'end') end = record;
+  }
+  if (opened === null || end === null) throw damaged('it is empty');
+  const { header, keys, checks } = opened;
+  const findings = checks.findings(header.vault);
+  const verifierKeys = keys.signing.map(({ generation }) => verifierKey(checkpointSigner(keys, generation)));
+  const { totals, sha256 } = end;
+  return { summary: { header, totals }, digest: sha256, keys, metadata: header.vault, checks, findings, verifierKeys };
+}
+
+/** Whether the header's parts belong to one vault. @throws BackupError */
+function assertConsistent(header: BackupHeader, keys: VaultKeys): void {
+  const { vault, vault_id, log_end, key_slots } = header;
+  const stored = decodeStoredKeys(header.keys);
+  const isSameVault = vault.vaultId === vault_id && stored.vaultId === vault_id && stored.keyCheck === vault.keyCheck;
+  if (!isSameVault || !timingSafeEqualText(vault.keyCheck, keys.checkValue)) {
+    throw damaged('the record of the vault does not belong to its keys');
+  }
+  const { head } = vault;
+  const end = head === null ? null : { seq: head.seq, hmac: head.hmac, mac: head.mac };
+  const named = stored.slots.map(({ name, kind }) => ({ name, kind }));
+  if (isDeepStrictEqual([end, named], [log_end === null ? null : { ...log_end }, key_slots])) return;
+  throw damaged('record 1 (the header): log_end or key_slots differ from the record of the vault or its keys');
+}
+
+export function toRows(
+  header: BackupHeader,
+  { table: name, rows }: { readonly table: string; readonly rows: readonly (readonly Cell[])[] },
+): { readonly table: Table<object>; readonly rows: readonly Row[] } {
+  const table = TABLES.find((each) => each.name === name);
+  if (table === undefined) throw damaged('it has rows of an unknown table');
+  const columns = header.tables[name] ?? [];
+  return { table, rows: rows.map((cells) => toRow(table, columns, cells)) };
+}
+
+function toRow({ columns }: Table<object>, names: readonly string[], cells: readonly Cell[]): Row {
+  return Object.fromEntries(columns.map((column) => [column.name, toValue(column, cells[names.indexOf(column.name)])]));
+}
+
+/** The value of a cell. The rules of the backup have already checked its type. */
+function toValue({ type }: Column, cell: Cell | undefined): string | number | Uint8Array | null {
+  return type === 'bytes' && typeof cell === 'string' ? Buffer.from(cell, 'base64') : (cell ?? null);
+}
