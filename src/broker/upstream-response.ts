@@ -135,6 +135,14 @@ function rewriteLink(link: string, spec: UpstreamRequestSpec, prefix: string): s
 
 /** More than one coding is unusual, and each costs memory. */
 const MAX_CODINGS = 2;
+const gunzip = (source: Readable): Readable => connect(source, createGunzip());
+const DECODERS: ReadonlyMap<string, (source: Readable) => Readable> = new Map([
+  ['gzip', gunzip],
+  ['x-gzip', gunzip],
+  ['deflate', (source) => Readable.from(inflate(source), { objectMode: false })],
+  ['br', (source) => connect(source, createBrotliDecompress())],
+  ['zstd', (source) => connect(source, createZstdDecompress())],
+]);
 
 /**
  * The decoded body. An error of the decoder destroys the body, and an error of the body destroys the decoder. @throws
@@ -144,24 +152,12 @@ export function decodeBody(body: Readable, contentEncoding: string): Readable {
   const codings = contentEncoding.split(',').map((coding) => coding.trim().toLowerCase());
   const applied = codings.filter((coding) => coding !== '' && coding !== 'identity').reverse();
   if (applied.length > MAX_CODINGS) throw new UpstreamError('coding');
-  const decoders = applied.map(decoderOf);
-  return decoders.reduce<Readable>((source, decoder) => decoder(source), body);
-}
-
-function decoderOf(coding: string): (source: Readable) => Readable {
-  switch (coding) {
-    case 'gzip':
-    case 'x-gzip':
-      return (source) => connect(source, createGunzip());
-    case 'deflate':
-      return (source) => Readable.from(inflate(source), { objectMode: false });
-    case 'br':
-      return (source) => connect(source, createBrotliDecompress());
-    case 'zstd':
-      return (source) => connect(source, createZstdDecompress());
-    default:
-      throw new UpstreamError('coding');
-  }
+  const decoders = applied.map((coding) => {
+    const decoder = DECODERS.get(coding);
+    if (decoder === undefined) throw new UpstreamError('coding');
+    return decoder;
+  });
+  return decoders.reduce<Readable>((source, decode) => decode(source), body);
 }
 
 function connect(source: Readable, decoder: Transform): Readable {

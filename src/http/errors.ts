@@ -35,10 +35,6 @@ export function defaultError(code: keyof typeof MESSAGES): ApiError {
   return new ApiError(code, MESSAGES[code], code === 'UNAVAILABLE' ? 1 : null);
 }
 
-export function compressedBody(): ApiError {
-  return new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: send the body without compression.');
-}
-
 export function undecodableTarget(): ApiError {
   return invalidRequest('target', 'must contain % only before two hexadecimal digits, and decode to UTF-8');
 }

@@ -34,7 +34,7 @@ import {
   writeClientError,
 } from './connections.ts';
 import { addConsole, isConsolePage } from './console.ts';
-import { compressedBody, defaultError, toApiError, toErrorResponse } from './errors.ts';
+import { defaultError, toApiError, toErrorResponse } from './errors.ts';
 import { checkRequest } from './guard.ts';
 import { checkPermission, findStrayToken, identifyCaller } from './identify-caller.ts';
 import { errorHeaders, isBaseUrl, mayTakeLonger, registerProxyRoutes, USE_ROUTE } from './proxy-routes.ts';
@@ -187,7 +187,8 @@ export function createServer(parts: HttpParts): HttpServer {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
     try {
-      if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') throw compressedBody();
+      if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
+        throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: send the body without compression.');
       done(null, bytes.length === 0 ? undefined : parseJson(toBytes(bytes)));
     } catch (error) {
       done(toError(error));

@@ -4,10 +4,9 @@
  * bounded for all values and bytes. The matches do not depend on how the stream was divided.
  */
 import { type Automaton, DIGIT_62, DIGIT_63 } from './aho-corasick.ts';
+import { CR, LF } from './spelling-tables.ts';
 import { CODE_POINT_BASE, COLOUR, Spellings } from './spellings.ts';
 
-const LF = 10;
-const CR = 13;
 /** States that are kept at a position; if there are more, the deepest are kept. */
 const MAX_STATES = 8;
 /** Positions that are remembered, as many as for the spellings. A power of two. */

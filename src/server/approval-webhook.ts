@@ -23,7 +23,7 @@ const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([404, 408, 425, 429]);
 
 const OUTCOME_MS = 3_600_000;
 
-export interface ApprovalMessage {
+interface ApprovalMessage {
   readonly approvalId: ApprovalId;
   /** The same for repetitions, including those from other nodes. */
   readonly id: string;
@@ -36,6 +36,7 @@ export class ApprovalWebhook {
   readonly #client: WebhookClient;
   readonly #host: string;
   readonly #now: () => number;
+  readonly #consoleUrl: () => string | null;
   readonly #logError: ServerLog['error'];
   readonly #stopped = new AbortController();
   readonly #queue: ApprovalMessage[] = [];
@@ -45,24 +46,26 @@ export class ApprovalWebhook {
   constructor(
     { url, secretFile }: ApprovalWebhookOption,
     now: () => number,
+    consoleUrl: () => string | null,
     logError: ServerLog['error'],
     warn: (line: string) => void,
   ) {
     this.#host = url.host;
     this.#client = new WebhookClient({ url, key: readWebhookKey(secretFile, warn), token: null, ca: null });
     this.#now = now;
+    this.#consoleUrl = consoleUrl;
     this.#logError = withoutRepetitions(logError, LOG_INTERVAL_MS);
   }
 
-  offer(message: ApprovalMessage): void {
+  readonly onEvent = (event: ApprovalEvent): void => {
     if (this.#stopped.signal.aborted) return;
-    this.#queue.push(message);
+    this.#queue.push(toMessage(event, this.#consoleUrl(), this.#now()));
     // WHY the oldest: newer requests can still be answered.
     if (this.#queue.length > MAX_QUEUED) this.#drop();
     this.#running ??= this.#run().finally(() => {
       this.#running = null;
     });
-  }
+  };
 
   #drop(): void {
     this.#queue.shift();

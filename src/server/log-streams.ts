@@ -13,7 +13,10 @@ import { StoreError } from '../store/errors.ts';
 import type { StreamLog } from '../store/stream-log.ts';
 import type { AuditEntry } from '../vault/audit/audit-entry.ts';
 import { yieldToEventLoop } from '../vault/paging.ts';
-import type { StreamFiles, StreamOption } from './flag-values.ts';
+import type { Vault } from '../vault/vault.ts';
+import type { Configuration } from './configuration.ts';
+import type { StreamOption } from './flag-values.ts';
+import { logFailure, type ServerLog } from './log.ts';
 import {
   failureOf,
   ReceiverError,
@@ -216,22 +219,32 @@ export class LogStream {
 }
 
 /** Reads the files of the options at each startup. @throws StartupError */
-export function startStreams(
-  options: readonly StreamOption[],
-  { secretFile, tokenFile, caFile }: StreamFiles,
+export function startLogStreams(
+  { logStreams, streamFiles: { secretFile, tokenFile, caFile } }: Pick<Configuration, 'logStreams' | 'streamFiles'>,
+  { ledger, store, clock }: Pick<Vault, 'ledger' | 'store' | 'clock'>,
   warn: (line: string) => void,
-  partsOf: (name: string) => Omit<StreamParts, 'name' | 'openSink'>,
+  logError: ServerLog['error'],
 ): readonly LogStream[] {
   const key = secretFile === null ? null : readWebhookKey(secretFile, warn);
   const token = tokenFile === null ? null : readBearerToken(tokenFile, warn);
   const ca = caFile === null ? null : readAuthorities(caFile);
-  for (const { sink } of options) if (sink.kind === 'file') assertLineFile(sink.path);
+  for (const { sink } of logStreams) if (sink.kind === 'file') assertLineFile(sink.path);
   const openSink = (sink: StreamOption['sink']): Sink => {
     if (sink.kind === 'file') return fileSink(sink.path);
     if (key === null) throw new Error('a webhook has no secret');
     return webhookSink({ url: sink.url, key, token, ca });
   };
-  return options.map(({ name, sink }) => new LogStream({ ...partsOf(name), name, openSink: () => openSink(sink) }));
+  return logStreams.map(
+    ({ name, sink }) =>
+      new LogStream({
+        name,
+        openSink: () => openSink(sink),
+        openLog: () => store.openStreamLog(),
+        newestSeq: () => ledger.memory.lastSeenEntry?.seq ?? 0,
+        now: () => clock.now(),
+        onFailure: (error) => logFailure(logError, `log stream ${name}`, error),
+      }),
+  );
 }
 
 function readAuthorities(file: string): string {

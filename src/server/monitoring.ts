@@ -1,18 +1,13 @@
 /**
- * Monitoring of the server: metrics in the text format of Prometheus, the streams of the audit log, and the webhook for
- * approvals. `prom-client` is loaded by the first scrape, because it takes 5 MiB of memory.
+ * The page of metrics in the text format of Prometheus. `prom-client` is loaded by the first scrape, because it takes
+ * 5 MiB of memory.
  */
 import type { Gauge, Registry } from 'prom-client';
 import { hashToken } from '../crypto/tokens.ts';
 import type { MetricsPage } from '../http/route.ts';
 import { readVersion } from '../platform/version.ts';
-import type { ApprovalEvents } from '../vault/approvals/approval-events.ts';
-import type { Vault } from '../vault/vault.ts';
-import type { ApprovalWebhook } from './approval-webhook.ts';
 import type { Configuration } from './configuration.ts';
 import { isLoopback } from './flag-values.ts';
-import { logFailure, type ServerLog } from './log.ts';
-import type { LogStream } from './log-streams.ts';
 import {
   type Labels,
   METRICS,
@@ -47,39 +42,6 @@ export function metricsPage(
       return page;
     },
   };
-}
-
-/** WHY a dynamic import: most servers send no stream, and need no memory for it. @throws StartupError */
-export async function startLogStreams(
-  { logStreams, streamFiles }: Pick<Configuration, 'logStreams' | 'streamFiles'>,
-  { ledger, store, clock }: Pick<Vault, 'ledger' | 'store' | 'clock'>,
-  warn: (line: string) => void,
-  logError: ServerLog['error'],
-): Promise<readonly LogStream[]> {
-  if (logStreams.length === 0) return [];
-  const { startStreams } = await import('./log-streams.ts');
-  return startStreams(logStreams, streamFiles, warn, (name) => ({
-    openLog: () => store.openStreamLog(),
-    newestSeq: () => ledger.memory.lastSeenEntry?.seq ?? 0,
-    now: () => clock.now(),
-    onFailure: (error) => logFailure(logError, `log stream ${name}`, error),
-  }));
-}
-
-/** WHY a dynamic import: most servers have no webhook. Null without a webhook. @throws StartupError */
-export async function startApprovalWebhook(
-  { approvalWebhook }: Pick<Configuration, 'approvalWebhook'>,
-  events: ApprovalEvents,
-  now: () => number,
-  consoleUrl: () => string | null,
-  warn: (line: string) => void,
-  logError: ServerLog['error'],
-): Promise<ApprovalWebhook | null> {
-  if (approvalWebhook === null) return null;
-  const { ApprovalWebhook, toMessage } = await import('./approval-webhook.ts');
-  const webhook = new ApprovalWebhook(approvalWebhook, now, logError, warn);
-  events.onEvent = (event) => webhook.offer(toMessage(event, consoleUrl(), now()));
-  return webhook;
 }
 
 /** Scrapes within this time share a page, so that no client can keep the server busy with them. */

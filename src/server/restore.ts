@@ -10,7 +10,7 @@ import { decryptFile } from '../backup/encryption.ts';
 import { damaged } from '../backup/errors.ts';
 import type { BackupSummary } from '../backup/file.ts';
 import { readRecords } from '../backup/record-reader.ts';
-import type { BackupHeader, SealedAgentKey } from '../backup/records.ts';
+import type { SealedAgentKey } from '../backup/records.ts';
 import { encodeStoredKeys } from '../backup/stored-keys.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
@@ -68,7 +68,7 @@ export async function restore(request: RestoreRequest, reporter: RestoreReporter
   const copy = await target.commit();
   const { header } = summary;
   reporter.say('Verifying the restored state.');
-  const findings = [...read.findings, ...(await checkCopy({ copy, header, keys, signal: reporter.signal }))];
+  const findings = [...read.findings, ...(await checkCopy(copy, read, reporter.signal))];
   assertAccepted(findings, request);
   const { created_at, log_end } = header;
   const reason = [`from a backup of ${created_at}, through entry ${log_end?.seq ?? 0}`, ...findings].join('; ');
@@ -179,15 +179,12 @@ function describeBackup({ summary: { header, totals } }: ReadBackup, verifierKey
 const MAX_NAMED = 3;
 const MAX_SHOWN_LENGTH = 200;
 
-interface CommittedCopy {
-  readonly copy: Store;
-  readonly header: BackupHeader;
-  readonly keys: VaultKeys;
-  readonly signal: AbortSignal;
-}
-
 /** Verifies the copy. Returns one sentence for each problem. @throws BackupError if it cannot be opened, StoreError */
-async function checkCopy({ copy, header, keys, signal }: CommittedCopy): Promise<string[]> {
+async function checkCopy(
+  copy: Store,
+  { summary: { header }, keys }: ReadBackup,
+  signal: AbortSignal,
+): Promise<string[]> {
   const stored = encodeStoredKeys(await copy.run(readStoredKeys()));
   const { keyset, slots }: typeof stored = JSON.parse(JSON.stringify(stored));
   if (!isDeepStrictEqual([keyset, slots], [header.keys.keyset, header.keys.slots])) {

@@ -29,7 +29,6 @@ import type { ServerLog } from './log.ts';
 import type { LogStream } from './log-streams.ts';
 import { Inventory } from './metrics/inventory.ts';
 import type { VaultSources } from './metrics/metrics.ts';
-import { startApprovalWebhook, startLogStreams } from './monitoring.ts';
 import { ProviderClient } from './oidc-client.ts';
 import type { OpenedVault } from './open-vault.ts';
 
@@ -189,16 +188,16 @@ export class RunningVault {
       this.#isStarting = false;
       return;
     }
-    this.#streams = await startLogStreams(configuration, this.vault, warn, logOften);
-    const { approvalEvents } = this.sources;
-    this.#webhook = await startApprovalWebhook(
-      configuration,
-      approvalEvents,
-      () => clock.now(),
-      consoleUrl,
-      warn,
-      logOften,
-    );
+    // WHY dynamic imports: most servers have no stream and no webhook, and need no memory for them.
+    if (configuration.logStreams.length > 0) {
+      const { startLogStreams } = await import('./log-streams.ts');
+      this.#streams = startLogStreams(configuration, this.vault, warn, logOften);
+    }
+    if (configuration.approvalWebhook !== null) {
+      const { ApprovalWebhook } = await import('./approval-webhook.ts');
+      this.#webhook = new ApprovalWebhook(configuration.approvalWebhook, () => clock.now(), consoleUrl, logOften, warn);
+      this.sources.approvalEvents.onEvent = this.#webhook.onEvent;
+    }
     this.#resources.defer(() => this.#webhook?.stop());
     this.#resources.defer(async () => void (await Promise.all(this.#streams.map((stream) => stream.stop()))));
     // WHY another signing key: the checkpoints of lost entries must never have a second root.
