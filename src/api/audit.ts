@@ -117,7 +117,7 @@ export const VerificationProgress = StrictObject({
   running: Type.Boolean(),
   entries_checked: NullableCount,
   entries_total: NullableCount,
-  // Only while the state is checked.
+  // Present only while the state is checked.
   rows_checked: Type.Optional(NullableCount),
   started_at: NullableTimestamp,
 });

@@ -11,7 +11,7 @@ import { type TurnShare, UNLIMITED } from './turns.ts';
 export const HELD_BYTES = 1024;
 /** Bytes that are matched without a pause, in a few milliseconds. A byte takes at most 60 steps. */
 const SLICE_BYTES = 4096;
-/** What decoding and sending a message, a chunk or a slice takes, however short it is: about ten microseconds. */
+/** The fixed cost of decoding and sending a message, a chunk or a slice: about ten microseconds. */
 const PIECE_STEPS = 500;
 
 export class Redactor {

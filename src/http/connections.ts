@@ -69,7 +69,7 @@ export const ignoreError = (): void => undefined;
  * client may reset it at any moment. ORDER: before any other listener of the server.
  */
 export function ignoreSocketErrors(server: PlainServer, onAcceptError: (error: Error) => void): void {
-  // The second event has the TLS socket, which is another object.
+  // The second event carries the TLS socket, which is another object.
   for (const event of ['connection', 'secureConnection'])
     server.prependListener(event, (socket: Socket) => socket.on('error', ignoreError));
   server.on('error', (error) => {

@@ -70,7 +70,7 @@ export function addConsole(app: FastifyInstance, measures: RequestMeasures, read
     url: '/',
     config,
     handler(request, reply) {
-      // A program that calls the address without a path gets the error that names the HTTP API.
+      // A program that requests the root receives the error that names the HTTP API.
       if (!(request.headers.accept ?? '').includes('text/html')) throw routingError(request.url, reply);
       return redirect(request, reply);
     },

@@ -1,6 +1,6 @@
 /**
- * Maps thrown errors to responses: an `ApiError` keeps its code, errors of the framework get one, any other error is a
- * bug.
+ * Maps thrown errors to responses: an `ApiError` keeps its code, errors of the framework receive one, and any other
+ * error is a bug.
  */
 import { ERROR_STATUS } from '../api/errors.ts';
 import { ApiError, invalidRequest, PreconditionFailed } from '../engine/errors.ts';

@@ -40,8 +40,8 @@ export function identifyCaller(
 }
 
 /**
- * For a request that needs no token: a function that records the use lease's token that it has all the same; null
- * without one, and for routes that are served without the vault. The response is the same as without a token.
+ * A function that records the use lease's token of a request that needs no token; null without one, and for routes that
+ * are served without the vault. The response is the same as without a token.
  */
 export function findStrayToken(vault: Vault, request: FastifyRequest): (() => Promise<void>) | null {
   const { authorization = '' } = request.headers;

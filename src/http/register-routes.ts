@@ -188,8 +188,8 @@ const FORWARDED = /^(?:forwarded|via|x-forwarded-.+|x-real-ip|x-client-ip|true-c
 
 /**
  * Whether the connection comes from this machine, and the request through no proxy that names itself. A forwarder of
- * bytes (`ssh -L`, a TCP balancer) cannot be told from its own client, so this limits who may try, and authenticates
- * nobody.
+ * bytes (`ssh -L`, a TCP balancer) cannot be told from its own client, so this limits the clients that may try, and
+ * authenticates nobody.
  */
 function isLocal(request: FastifyRequest): boolean {
   if (Object.keys(request.headers).some((name) => FORWARDED.test(name))) return false;

@@ -235,7 +235,7 @@ export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(en
 interface ShapedSpec<B extends Fields, R extends Fields, P extends string>
   extends Omit<RouteSpec<TObject, null, P>, 'query' | 'body' | 'data'>,
     Pick<GuardedRoute, 'permission'> {
-  /** Without it the request has no body. */
+  /** The request has no body if this is missing. */
   readonly body?: Shape<B>;
   readonly reply: Shape<R>;
   handle(call: Call<unknown, DraftOf<B>, P>): Promise<ShownOf<R>>;

@@ -46,7 +46,7 @@ export class Matcher {
   readonly #skipped = new Uint8Array(SLOTS * MAX_STATES);
   readonly #modes = new Uint8Array(SLOTS * MAX_STATES);
   /**
-   * For each character: the previous one, where it begins, how many precede it in its line, and how many are covered.
+   * The previous character of each, its start, the number of characters before it in its line, and the number covered.
    */
   readonly #previous = new Int32Array(NODES);
   readonly #starts = new Int32Array(NODES);

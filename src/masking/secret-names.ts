@@ -67,8 +67,8 @@ function wordsOf(name: string): string {
     .replaceAll(/[^A-Z0-9]+/g, '_');
 }
 
-// Environment variables that control what shells, loaders, runtimes and this command execute. No credential may be
-// delivered in one: permission to store it would be permission to run programs. SOURCE: ld.so(8), the variables that
+// Environment variables that make shells, loaders, runtimes or this CLI run other programs or code. No credential may
+// be delivered in one: permission to store it would be permission to run programs. SOURCE: ld.so(8), the variables that
 // sudo removes, and the manuals of bash, zsh, Node, Python, Perl, Ruby, Java, .NET, Git, npm and OpenSSL.
 
 /**

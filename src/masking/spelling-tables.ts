@@ -14,7 +14,7 @@ const ASCII = [
   'rbrace} tilde~',
 ].flatMap((line) => line.split(' '));
 const LATIN_START = 0xa0;
-/** In the order of their characters. */
+/** The names in the order of their characters. */
 const LATIN = `nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute
   micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig
   Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash
@@ -53,8 +53,6 @@ export function nextInName(node: number, unit: number): number {
 export function characterNamed(node: number): number {
   return nodes[node]?.codePoint ?? -1;
 }
-
-// The other spellings.
 
 /** How far a spelling was read. It selects the rule of `spellings.ts` that continues it. */
 export const KIND = {

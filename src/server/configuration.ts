@@ -109,7 +109,7 @@ function toConfiguration(values: ServerFlags, environment: Environment) {
     printsToken: values['print-token'] === 'always',
     adminMayRetrieve: values['admin-retrieve'] === 'allow',
     versionsKept: values['versions-kept'],
-    /** Recorded denials per agent and minute. Further ones get 429, and are counted but not recorded. */
+    /** Recorded denials per agent and minute. Further ones receive 429, and are counted but not recorded. */
     denialsPerMinute: values['denials-per-minute'],
     budgets: {
       sessionsPerHour: values['sessions-per-hour'],

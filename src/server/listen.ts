@@ -1,6 +1,6 @@
 /**
  * Binds the server to its address, and its port on the other loopback address too. WHY: a browser resolves `localhost`
- * to 127.0.0.1 or to ::1, so another user of this machine who listened on the free one would have the origin of the
+ * to 127.0.0.1 or to ::1, so another user of this machine, listening on the free one, would control the origin of the
  * console. SOURCE: docs/decisions.md, "Agents and sessions".
  */
 import { once } from 'node:events';

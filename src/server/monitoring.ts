@@ -1,6 +1,6 @@
 /**
- * The page of metrics in the text format of Prometheus. `prom-client` is loaded by the first scrape, because it takes
- * 5 MiB of memory.
+ * The page of metrics in the text format of Prometheus. `prom-client` is loaded by the first scrape, because it takes 5
+ * MiB of memory.
  */
 import type { Gauge, Registry } from 'prom-client';
 import { hashToken } from '../crypto/tokens.ts';

@@ -73,7 +73,7 @@ export class RestoreChecks {
     return this.#decrypted;
   }
 
-  /** To be called for each row, in the order of the backup. @throws BackupError */
+  /** Checks a row. Call it in the order of the backup. @throws BackupError */
   check(table: Table<object>, row: Row): void {
     if (table === AUDIT_ENTRIES) this.#break ??= this.#chain.next(AUDIT_ENTRIES.decode(row));
     const resource = RESOURCES.find((each) => RESOURCE_TABLES[each] === table);
@@ -127,7 +127,7 @@ export class RestoreChecks {
     else this.#decrypted += 1;
   }
 
-  /** The failed verifications, one sentence each. To be called after the last row. */
+  /** The failed verifications, one sentence each. Call it after the last row. */
   findings({ head, highestSeq }: Pick<VaultMetadata, 'head' | 'highestSeq'>): string[] {
     const broken = this.#break ?? verifyHead(this.#keys, this.#chain.point, head, null);
     return [

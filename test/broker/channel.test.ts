@@ -1,4 +1,4 @@
-// The channel between the service and the broker's process: whatever bytes arrive, a use ends.
+// The channel between the server and the broker's process: whatever bytes arrive, a use ends.
 
 import assert from 'node:assert/strict';
 import { duplexPair, PassThrough, Readable, Transform } from 'node:stream';

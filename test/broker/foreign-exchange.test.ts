@@ -1,4 +1,4 @@
-// What an upstream sends, and an exception about one exchange, end that exchange alone: the same broker serves others.
+// Bytes of an upstream, and an exception about one exchange, end that exchange alone: the same broker serves others.
 
 import assert from 'node:assert/strict';
 import { duplexPair, Readable } from 'node:stream';

@@ -11,7 +11,7 @@ import { PLAIN_VALUE, specFor } from './upstream.ts';
 const TARGET = { port: 443, caPem: 'ca' };
 const build = (fields: Partial<UpstreamRequestSpec>) =>
   buildRequest(specFor(TARGET, { host: 'api.example.com', ...fields }));
-/** What reaches the upstream of the caller's headers. */
+/** The caller's headers that reach the upstream. */
 const passed = (headers: HeaderPairs, fields: Partial<UpstreamRequestSpec> = {}): HeaderPairs => {
   const own = build({ ...fields, headers: [] }).headers.map(([name]) => name);
   return build({ ...fields, headers }).headers.filter(([name]) => !own.includes(name));

@@ -1,5 +1,5 @@
 // Fuzzing over the route table and byte by byte: no response is a 5xx, every error has
-// the documented shape, and the service stays healthy. `npm run test:weekly` runs many more cases.
+// the documented shape, and the server stays healthy. `npm run test:weekly` runs many more cases.
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';

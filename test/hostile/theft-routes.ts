@@ -1,4 +1,4 @@
-// An agent that may use a credential cannot get its value through the service's own routes, states and errors.
+// An agent that may use a credential cannot get its value through the server's own routes, states and errors.
 
 import assert from 'node:assert/strict';
 import { ROUTES } from '../../src/http/routes/route-table.ts';

@@ -1,7 +1,7 @@
 /** The real service in this process: on the store of the run, with a real socket on a free loopback port. */
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { SERVER_TIMEOUTS, type RunningServer, type ServerTimeouts, startServer } from '../../src/server/composition.ts';
+import { type RunningServer, SERVER_TIMEOUTS, type ServerTimeouts, startServer } from '../../src/server/composition.ts';
 import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
 import { createLog } from '../../src/server/log.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';

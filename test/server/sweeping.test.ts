@@ -1,4 +1,4 @@
-// Sweeping in a running service: in steps, with pauses, until it stops. test/sqlite tests it with a failing disk.
+// Sweeping in a running server: in steps, with pauses, until it stops. test/sqlite tests it with a failing disk.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
