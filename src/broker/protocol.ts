@@ -9,13 +9,16 @@ import type { Placement } from '../vault/use/target.ts';
 /** Headers as they are on the wire: in order, with repetitions. */
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
-/** Values by the first spelling of their name, as in Node; a repeated header has an array. */
-export function groupHeaders(pairs: HeaderPairs): Record<string, string | string[]> {
+/** Values by name, as in Node: a repeated header has an array. `spell` changes the first spelling of a name. */
+export function groupHeaders(
+  pairs: HeaderPairs,
+  spell = (name: string): string => name,
+): Record<string, string | string[]> {
   const groups = Map.groupBy(pairs, ([name]) => name.toLowerCase());
   return Object.fromEntries(
     Array.from(groups.values(), (group) => {
       const [first = '', ...others] = group.map(([, value]) => value);
-      return [group[0]?.[0] ?? '', others.length === 0 ? first : [first, ...others]];
+      return [spell(group[0]?.[0] ?? ''), others.length === 0 ? first : [first, ...others]];
     }),
   );
 }

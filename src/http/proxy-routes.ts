@@ -41,7 +41,7 @@ import { hasNamedToken, misplacedToken, withoutToken } from './use-token.ts';
 // browsers".
 
 /** Sent with every response at a base URL, including errors of the server. */
-export const BASE_URL_HEADERS = {
+const BASE_URL_HEADERS = {
   'content-security-policy': SANDBOX_POLICY,
   'x-content-type-options': 'nosniff',
   'cache-control': 'no-store',
@@ -81,7 +81,7 @@ const DROPPED: ReadonlySet<string> = new Set([
 const DROPPED_PREFIXES = ['access-control-', 'attribution-reporting-', 'ad-auction-', 'shared-storage-'];
 
 /** The headers or trailers without the dropped ones. WHY trailers too: proxies may merge them. */
-export function withoutAddressHeaders(headers: HeaderPairs): HeaderPairs {
+function withoutAddressHeaders(headers: HeaderPairs): HeaderPairs {
   return headers.filter(([name]) => {
     const plain = name.toLowerCase();
     return !DROPPED.has(plain) && !DROPPED_PREFIXES.some((prefix) => plain.startsWith(prefix));

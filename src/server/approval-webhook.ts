@@ -133,7 +133,7 @@ export class ApprovalWebhook {
  * contains nothing that can answer the approval, such as the nonce. Of the request it contains only the method, the
  * host and the path: no query, no body, no text that the agent wrote. SOURCE: docs/approvals.md, "Webhook".
  */
-export function toMessage({ kind, approval }: ApprovalEvent, consoleUrl: string | null, now: number): ApprovalMessage {
+function toMessage({ kind, approval }: ApprovalEvent, consoleUrl: string | null, now: number): ApprovalMessage {
   const { id, agentName, action, path, terms, approvers, requestedAt, answerBy, endedAt, endedBy } = approval;
   const url = consoleUrl === null ? null : `${consoleUrl}/console/approvals/${id}`;
   const body = {

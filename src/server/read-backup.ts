@@ -44,7 +44,7 @@ const RESOURCES = Object.keys(RESOURCE_TABLES) as Resource[];
 
 export type RestoredAgent = Pick<Agent, 'name' | 'publicKey'>;
 
-export class RestoreChecks {
+class RestoreChecks {
   readonly #keys: VaultKeys;
   readonly #chain: ChainVerifier;
   #break: ChainBreak | null = null;

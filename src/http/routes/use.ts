@@ -54,7 +54,7 @@ async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<U
   return {
     lease_id: started.leaseId,
     status: head.status,
-    headers: groupHeaders(head.headers.map(([name, value]) => [name.toLowerCase(), value])),
+    headers: groupHeaders(head.headers, (name) => name.toLowerCase()),
     body: bytes.toString(isText ? 'utf8' : 'base64'),
     body_encoding: isText ? 'utf8' : 'base64',
     redactions,
