@@ -49,21 +49,21 @@ export const AuditQuery = StrictObject({
 });
 
 export const VerifyQuery = StrictObject({
-  state: Type.Optional(StringEnum(['true', 'false'], { description: 'Also check every row against the log.' })),
+  state: Type.Optional(StringEnum(['true', 'false'], { description: 'Also check every row against the audit log.' })),
   values: Type.Optional(StringEnum(['true', 'false'], { description: 'Also decrypt every value; implies `state`.' })),
 });
 
 export const ConsistencyQuery = StrictObject({
-  from: Type.Integer({ ...NonNegativeInteger, description: 'The size of the earlier tree.' }),
+  from: Type.Integer({ ...NonNegativeInteger, description: 'The size of the smaller tree.' }),
   to: Type.Optional(
     Type.Integer({
       ...NonNegativeInteger,
-      description: 'The size of the later tree; by default that of the newest checkpoint.',
+      description: 'The size of the larger tree; by default the size of the newest checkpoint.',
     }),
   ),
 });
 
-/** The state of a row is only in the export. */
+/** Only the export contains the state of a row. */
 const LISTED_FIELDS = ENTRY_FIELDS.filter((name) => name !== 'subject' && name !== 'state');
 /** WHY no enums: an altered entry can still be listed, and `verify` reports the alteration. */
 export const AuditEntry = Type.Unsafe<Pick<StoredEntry, (typeof LISTED_FIELDS)[number]>>(
@@ -80,7 +80,6 @@ function schemaOf(name: (typeof ENTRY_FIELDS)[number]) {
 }
 
 export const StateProblem = StrictObject({ subject: Text, problem: Text });
-/** Only if it was asked for. */
 export const StateCheck = StrictObject({
   checked: NonNegativeInteger,
   problem_count: NonNegativeInteger,
@@ -105,7 +104,7 @@ export const VerificationProgress = StrictObject({
   running: Type.Boolean(),
   entries_checked: NullableCount,
   entries_total: NullableCount,
-  // Only while the state is checked.
+  // Present only while the state is checked.
   rows_checked: Type.Optional(NullableCount),
   started_at: NullableTimestamp,
 });

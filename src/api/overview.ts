@@ -21,7 +21,7 @@ const {
 const limit = ({ most, byDefault }: { readonly most: number; readonly byDefault: number }) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: most, description: `${byDefault} by default.` }));
 const offset = Type.Optional(NonNegativeInteger);
-/** Empty, as if it were left out. */
+/** An empty prefix is none. */
 const ANY_PREFIX = { ...fields.Path, pattern: `^(?:${PATH_PART})?$`, minLength: 0 };
 
 export const MatrixQuery = StrictObject({
@@ -62,8 +62,6 @@ export const SearchQuery = StrictObject({
   limit: limit(SEARCH_LIMITS),
 });
 
-const complete = (what: string) => Type.Boolean({ description: `Whether ${what}.` });
-
 export const MatrixDecision = StrictObject({ allowed: Type.Boolean(), policy_name: NullableText, reason: Text });
 export const MatrixAgent = StrictObject({ name: fields.AgentName });
 export const Matrix = StrictObject({
@@ -102,6 +100,6 @@ export const SearchResult = StrictObject({
   description: Text,
 });
 export const SearchResults = StrictObject({
-  complete: complete('every name was compared'),
+  complete: Type.Boolean({ description: 'Whether every name was compared.' }),
   results: Type.Array(SearchResult),
 });

@@ -100,7 +100,7 @@ function textsOf({ description }: AnyField): Options {
   return description === undefined ? {} : { description };
 }
 
-/** WHY only of requests: a reply has what the server wrote. */
+/** WHY only in requests: the server wrote the values of a reply. */
 function boundsOf({ form }: AnyField): Options {
   return form.kind === 'time' ? { maxLength: 24 } : {};
 }

@@ -2,7 +2,6 @@
  * Schemas of browser sign-in. Future browsers may add fields to the objects that WebAuthn makes, so unknown fields of
  * these are allowed. SOURCE: WebAuthn, level 3, section 5.1; docs/api.md, "Signing in to the console".
  */
-
 import { type TProperties, Type } from 'typebox';
 import * as fields from './fields.ts';
 

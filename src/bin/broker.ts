@@ -6,11 +6,11 @@ import { Socket } from 'node:net';
 import { setDefaultHighWaterMark } from 'node:stream';
 import { serveBroker } from '../broker/broker-server.ts';
 
-const SERVICE_FD = 3;
+const SERVER_FD = 3;
 
 // As in the service: each of a response of single bytes that waits takes some hundred.
 setDefaultHighWaterMark(false, 16 * 1024);
 // WHY ignored: a signal to the process group ends the service in order, which needs its open uses. The end of the
 // service closes the socket.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
-serveBroker(new Socket({ fd: SERVICE_FD, readable: true, writable: true }), () => process.exit(0));
+serveBroker(new Socket({ fd: SERVER_FD, readable: true, writable: true }), () => process.exit(0));

@@ -15,8 +15,8 @@ function abortOnSignals(ignored: readonly NodeJS.Signals[], endsItself: boolean)
 
 /** WHY a dynamic import: commands that call a remote service need no SQLite. */
 const challengeService: ChallengeService = async (dataDir, address) => {
-  const server = await import('../server/announcement.ts');
-  return server.challengeService(dataDir, address);
+  const server = await import('../server/server-files.ts');
+  return server.challengeServer(dataDir, address);
 };
 
 const callersUmask = process.umask(0o077);

@@ -3,7 +3,7 @@
 import { setDefaultHighWaterMark } from 'node:stream';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
 import { acceptOpenModes } from '../platform/private-files.ts';
-import { type Service, startService } from '../server/composition.ts';
+import { type RunningServer, startServer } from '../server/composition.ts';
 import { type Configuration, readConfiguration } from '../server/configuration.ts';
 import { createLog } from '../server/log.ts';
 import { describeFailure, exitWithError } from '../server/operator-errors.ts';
@@ -33,7 +33,7 @@ function configure(): Configuration {
   }
 }
 
-function stopOnSignals(service: Service): void {
+function stopOnSignals(service: RunningServer): void {
   let isStopping = false;
   const stop = async (): Promise<void> => {
     // Ctrl-C reaches this process twice: from the terminal and from the launcher.
@@ -68,7 +68,7 @@ try {
     storageFailure ??= line;
     setTimeout(() => fail(line, EXIT_FAILED), RESPONSE_FLUSH_MS);
   };
-  const service = await startService(configuration, log, stopOnStorageFailure);
+  const service = await startServer(configuration, log, stopOnStorageFailure);
   stopOnSignals(service);
   process.stdout.write(startupBanner(service, configuration));
 } catch (error) {

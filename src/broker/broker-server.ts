@@ -7,15 +7,14 @@ import { isFullyMasked } from '../masking/plain-forms.ts';
 import { drained } from '../platform/waiting.ts';
 import { Channel } from './channel.ts';
 import type { ChannelStream } from './channel-stream.ts';
-import { ConnectionPool, type Resolve } from './connections.ts';
-import { decodeBody } from './decoding.ts';
 import { Maskings } from './maskings.ts';
 import type { BrokerHead, FinalMessage, HeaderPairs, UpstreamRequestSpec, UseResult } from './protocol.ts';
+import { UpstreamError } from './protocol.ts';
 import { Redactor } from './redaction.ts';
-import { headerText, rejectPartial, responseHeaders } from './response-headers.ts';
 import { type TurnShare, Turns } from './turns.ts';
 import { DEFAULT_TIMEOUTS, type Timeouts, UpstreamRequest, type UpstreamResponse } from './upstream.ts';
-import { UpstreamError } from './upstream-error.ts';
+import { ConnectionPool, type Resolve } from './upstream-connections.ts';
+import { decodeBody, headerText, rejectPartial, responseHeaders } from './upstream-response.ts';
 import { redactedFrames } from './websocket.ts';
 
 /**

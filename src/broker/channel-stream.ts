@@ -116,7 +116,7 @@ export class ChannelStream extends Duplex {
     this.destroy(new Error('the stream was reset'));
   }
 
-  /** To be called when the other side's process has ended, or can no longer be trusted. */
+  /** Call when the other side's process has ended, or can no longer be trusted. */
   lose(): void {
     this.#isLost = true;
     this.destroy(new Error('the broker was lost'));

@@ -4,7 +4,7 @@
  */
 import type { Placement } from '../vault/use/target.ts';
 import type { HeaderPairs, UpstreamRequestSpec } from './protocol.ts';
-import { UpstreamError } from './upstream-error.ts';
+import { UpstreamError } from './protocol.ts';
 
 export interface RenderedRequest {
   /** The path with the query. */

@@ -3,7 +3,6 @@
  * small request, and an agent that uses a credential once usually uses it again. Then they are dropped, so that an idle
  * broker keeps no values.
  */
-
 import { compileMasking, type Masking } from '../masking/masking.ts';
 import { Secret } from '../vault/credentials/credential.ts';
 import { renderedForms } from './injection.ts';

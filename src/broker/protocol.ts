@@ -9,6 +9,20 @@ import type { Placement } from '../vault/use/target.ts';
 /** Headers as they are on the wire: in order, with repetitions. */
 export type HeaderPairs = readonly (readonly [name: string, value: string])[];
 
+/** Values by name, as in Node: a repeated header has an array. `spell` changes the first spelling of a name. */
+export function groupHeaders(
+  pairs: HeaderPairs,
+  spell = (name: string): string => name,
+): Record<string, string | string[]> {
+  const groups = Map.groupBy(pairs, ([name]) => name.toLowerCase());
+  return Object.fromEntries(
+    Array.from(groups.values(), (group) => {
+      const [first = '', ...others] = group.map(([, value]) => value);
+      return [spell(group[0]?.[0] ?? ''), others.length === 0 ? first : [first, ...others]];
+    }),
+  );
+}
+
 /** One brokered request that was decided and recorded, with everything that the broker needs for it. */
 export interface UpstreamRequestSpec {
   /** The caller. All its requests together receive one share of the processor time. */
@@ -61,6 +75,17 @@ const FAILURES = [
 ] as const;
 
 export type FailureClass = (typeof FAILURES)[number];
+
+/** A failed request to an upstream, with the failure class that the client sees. */
+export class UpstreamError extends Error {
+  readonly failure: FailureClass;
+
+  constructor(failure: FailureClass) {
+    super(`the request to the upstream failed: ${failure}`);
+    this.name = 'UpstreamError';
+    this.failure = failure;
+  }
+}
 
 /** INVARIANT: a failure contains only a class, never an address or a message of the upstream. */
 export type BrokerHead =

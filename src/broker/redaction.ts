@@ -3,8 +3,7 @@
  * released bytes, and the time of their release, must not depend on how much of a value has matched. The last bytes of
  * a body are therefore always held back until more bytes arrive, or until a message or the body ends.
  */
-import type { Masker } from '../masking/masker.ts';
-import type { Masking } from '../masking/masking.ts';
+import type { Masker, Masking } from '../masking/masking.ts';
 import type { HeaderPairs } from './protocol.ts';
 import { type TurnShare, UNLIMITED } from './turns.ts';
 
@@ -12,7 +11,7 @@ import { type TurnShare, UNLIMITED } from './turns.ts';
 export const HELD_BYTES = 1024;
 /** Bytes that are matched without a pause, in a few milliseconds. A byte takes at most 60 steps. */
 const SLICE_BYTES = 4096;
-/** What decoding and sending a message, a chunk or a slice takes, however short it is: about ten microseconds. */
+/** The fixed cost of decoding and sending a message, a chunk or a slice: about ten microseconds. */
 const PIECE_STEPS = 500;
 
 export class Redactor {
@@ -177,7 +176,7 @@ class MessageEnds {
     return ends;
   }
 
-  /** The last byte of the line that is no blank, in these bytes or in earlier ones. */
+  /** The last byte of the line that is no blank, in these bytes or in previous ones. */
   #markOf(bytes: Uint8Array): number {
     return bytes[bytes.findLastIndex((byte) => byte > SPACE)] ?? this.#lastMark;
   }

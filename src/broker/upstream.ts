@@ -6,12 +6,18 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { Duplex, Readable, Writable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import { errnoSuffix } from '../platform/errors.ts';
 import { http } from '../platform/node-http.ts';
 import { drained } from '../platform/waiting.ts';
-import type { ConnectionPool } from './connections.ts';
 import { buildRequest } from './injection.ts';
-import type { HeaderPairs, UpstreamRequestSpec } from './protocol.ts';
-import { classify, type Phase, UpstreamError } from './upstream-error.ts';
+import {
+  type FailureClass,
+  groupHeaders,
+  type HeaderPairs,
+  UpstreamError,
+  type UpstreamRequestSpec,
+} from './protocol.ts';
+import type { ConnectionPool } from './upstream-connections.ts';
 
 export interface Timeouts {
   readonly connectMs: number;
@@ -58,7 +64,6 @@ export class UpstreamRequest {
   readonly #closed = Promise.withResolvers<void>();
   #timedOut: () => void = () => undefined;
 
-  /** @throws UpstreamError before anything is sent, if a guard rejects the request */
   constructor(spec: UpstreamRequestSpec, pool: ConnectionPool, timeouts: Timeouts) {
     this.#spec = spec;
     this.#timeouts = timeouts;
@@ -242,18 +247,24 @@ export class UpstreamRequest {
   }
 }
 
-/** @throws UpstreamError for more than the limit */
 function toPairs(raw: readonly string[]): HeaderPairs {
   if (raw.length > 2 * MAX_HEADERS) throw new UpstreamError('protocol');
   return Array.from({ length: raw.length / 2 }, (_, at) => [raw[2 * at] ?? '', raw[2 * at + 1] ?? ''] as const);
 }
 
-function groupHeaders(pairs: HeaderPairs): Record<string, string | string[]> {
-  const groups = Map.groupBy(pairs, ([name]) => name.toLowerCase());
-  return Object.fromEntries(
-    [...groups.values()].map((group) => {
-      const values = group.map(([, value]) => value);
-      return [group[0]?.[0] ?? '', values.length === 1 ? (values[0] ?? '') : values];
-    }),
-  );
+/** The phase that a request reached. It determines the meaning of an error. */
+type Phase = 'connect' | 'tls' | 'exchange';
+
+/** OpenSSL's and Node's codes of rejected certificates, which can arrive after the handshake. */
+const CERTIFICATE = /CERT|^ERR_(?:TLS|SSL)|^UNABLE_TO_|SIGNED|^HOSTNAME_MISMATCH/;
+const CODINGS = /^(?:Z_|ERR__?ERROR|ERR_BROTLI|ERR_ZSTD|ZSTD_|ERR_BUFFER|ERR_PADDING)/;
+
+function classify(error: unknown, phase: Phase): FailureClass {
+  if (error instanceof UpstreamError) return error.failure;
+  const code = /\((\w+)\)/.exec(errnoSuffix(error))?.[1] ?? '';
+  if (/^(?:ENOTFOUND|EAI_|ENODATA)/.test(code)) return 'dns';
+  if (CODINGS.test(code)) return 'coding';
+  if (CERTIFICATE.test(code)) return 'tls';
+  if (phase === 'connect') return code === 'ETIMEDOUT' ? 'timeout' : 'connect';
+  return phase === 'tls' ? 'tls' : 'protocol';
 }

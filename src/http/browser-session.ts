@@ -1,8 +1,8 @@
 /**
  * The token of a browser's session, in two parts: a cookie that no page can read, and a header that only the page of
  * this origin can send. WHY two: browsers send a cookie to every port of a host, and a script that an attacker gets
- * into the page reads what the page can read; either part alone opens nothing.
- * SOURCE: docs/decisions.md, "Agents and sessions".
+ * into the page reads all that the page can read; either part alone opens nothing. SOURCE: docs/decisions.md, "Agents
+ * and sessions".
  */
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
@@ -10,17 +10,17 @@ import { toApiError } from '../core/denials.ts';
 import type { Authentication } from '../core/identity.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
 import type { WebOrigin } from '../vault/operators/passkeys.ts';
+import { isUpgrade } from './connections.ts';
 import { countHeader } from './guard.ts';
-import { isUpgrade } from './upgrades.ts';
 
 const PART_HEADER = 'x-leasehold-session-part';
 const COOKIE_PATH = '/api/v1';
-/** What a token and a cookie's value may consist of. SOURCE: RFC 6265, section 4.1.1. */
+/** The characters that a token and the value of a cookie may contain. SOURCE: RFC 6265, section 4.1.1. */
 const PART = /^[A-Za-z0-9\-._~+/=]{8,512}$/;
 /** `lhs_` and `lha_` are not secret. */
 const PREFIX_LENGTH = 4;
 
-/** WHY two names: only HTTPS can set one with the prefix, which no other service of the host can overwrite without. */
+/** WHY two names: only HTTPS can set one with the prefix, which no other program of the host can overwrite without. */
 function cookieName(request: FastifyRequest): string {
   return request.protocol === 'https' ? '__Secure-leasehold' : 'leasehold';
 }
@@ -29,20 +29,7 @@ function attributes(request: FastifyRequest): string {
   return `Path=${COOKIE_PATH}; HttpOnly; SameSite=Strict${request.protocol === 'https' ? '; Secure' : ''}`;
 }
 
-/** The header that sets the cookie with the first part of the token, and the second part for the body. */
-function splitToken(request: FastifyRequest, token: string) {
-  const at = Math.ceil((token.length + PREFIX_LENGTH) / 2);
-  const cookie = `${cookieName(request)}=${token.slice(0, at)}; ${attributes(request)}`;
-  return { headers: { 'set-cookie': cookie }, part: token.slice(at) };
-}
-
-/** The header that removes the cookie, if the request has it. */
-function clearCookie(request: FastifyRequest): Readonly<Record<string, string>> {
-  if (cookiesOf(request.raw, cookieName(request)).length === 0) return {};
-  return { 'set-cookie': `${cookieName(request)}=; ${attributes(request)}; Max-Age=0` };
-}
-
-/** Whether a browser with a session of the console sent the request, whichever scheme the session is of. */
+/** Whether a browser with a session of the console sent the request, with either scheme. */
 function hasSessionCookie(request: IncomingMessage): boolean {
   return ['leasehold', '__Secure-leasehold'].some((name) => cookiesOf(request, name).length > 0);
 }
@@ -51,20 +38,6 @@ function cookiesOf({ headers }: IncomingMessage, name: string): string[] {
   if (headers.cookie === undefined) return [];
   const pairs = headers.cookie.split(';').map((pair) => pair.trim());
   return pairs.filter((pair) => pair.startsWith(`${name}=`)).map((pair) => pair.slice(name.length + 1));
-}
-
-/** The page of the console that may have sent the request. */
-export type BrowserPage = ReturnType<typeof browserPageOf>;
-
-export function browserPageOf(request: FastifyRequest, publicNames: ReadonlySet<string>) {
-  return {
-    /** Whether the request's token came in the two parts of a browser's session. */
-    isSession: request.isBrowserSession,
-    passkeyOrigin: () => passkeyOrigin(request, publicNames),
-    requirePasskeyOrigin: () => requirePasskeyOrigin(request, publicNames),
-    splitToken: (token: string) => splitToken(request, token),
-    clearCookie: () => clearCookie(request),
-  };
 }
 
 export function hasAuthentication(request: FastifyRequest): boolean {
@@ -89,7 +62,7 @@ export function browserToken(request: FastifyRequest): string | null {
   return PART.test(cookie) && PART.test(String(part)) ? cookie + String(part) : null;
 }
 
-/** Only people sign in with a browser. @throws UNAUTHENTICATED for any other token */
+/** Only operators and the administrator sign in with a browser. @throws UNAUTHENTICATED for any other token */
 export function assertPerson(authentication: Authentication): Authentication {
   if (authentication.kind === 'admin' || authentication.kind === 'operator') return authentication;
   throw toApiError({ code: 'token_unknown' });
@@ -97,7 +70,7 @@ export function assertPerson(authentication: Authentication): Authentication {
 
 // Rejects requests of browsers at base URLs, whose responses are bytes that an agent or upstream chose, at the origin
 // of the console. Browsers send most of these headers to HTTPS and localhost only, so every response also has headers
-// that keep it from being a page: see `base-url-headers.ts`. SOURCE: docs/use.md, "Not for browsers".
+// that keep it from being a page: see `proxy-routes.ts`. SOURCE: docs/use.md, "Not for browsers".
 
 const MESSAGE =
   'Access denied: base URLs are for programs, not for browsers. Send the request from a program, or make it with POST /api/v1/use.';
@@ -124,39 +97,68 @@ function isFetchOfPage(request: IncomingMessage): boolean {
   return !isProgramMode || (destination ?? 'empty') !== 'empty' || (site ?? 'none') !== 'none';
 }
 
-// The origin of the console's pages. Passkeys are bound to it, and the identity provider sends its codes to it, so it
-// must be one that only this service can have: a page on another port of the host could otherwise ask a person for a
-// signature, or get a code, and use it here.
-// SOURCE: WebAuthn, level 3, section 13.4.9.
+// The origin of the console's pages. Passkeys are bound to it, and the identity provider sends its codes to it, so only
+// this server may be able to have it: a page on another port of the host could otherwise ask an operator for a
+// signature, or receive a code, and use it here. SOURCE: WebAuthn, level 3, section 13.4.9.
 
-/** The address of the service as the caller named it. @throws INVALID_REQUEST */
-export function serviceUrlOf({ protocol, host }: FastifyRequest): string {
+/** The URL of the server as the caller named it. @throws INVALID_REQUEST */
+export function serverUrlOf({ protocol, host }: FastifyRequest): string {
   if (!/^[A-Za-z0-9.:_[\]-]{1,260}$/.test(host)) throw invalidRequest('Host', 'must be a name or an address');
   return `${protocol}://${host}`;
 }
 
-/** The origin at which passkeys and the identity provider work; null at any other address of the service. */
-function passkeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<string>): WebOrigin | null {
-  const url = URL.parse(serviceUrlOf(request));
-  if (url === null) return null;
-  const { hostname, origin, port, protocol } = url;
-  const standardPort = protocol === 'https:' ? 443 : 80;
-  const isListener = Number(port || standardPort) === request.socket.localPort;
-  // Browsers treat plain HTTP as secure for this name alone.
-  const isLocal = hostname === 'localhost' && isListener;
-  const isPublic = protocol === 'https:' && publicNames.has(hostname) && (port === '' || isListener);
-  return isLocal || isPublic ? { origin, rpId: hostname } : null;
-}
+/** The page of the console that may have sent the request. */
+export class BrowserPage {
+  readonly #request: FastifyRequest;
+  readonly #publicNames: ReadonlySet<string>;
 
-/** The `passkeyOrigin` of the request. @throws INVALID_REQUEST */
-function requirePasskeyOrigin(request: FastifyRequest, publicNames: ReadonlySet<string>): WebOrigin {
-  const found = passkeyOrigin(request, publicNames);
-  if (found !== null) return found;
-  const { localPort } = request.socket;
-  const local = localPort === undefined ? '' : ` ${request.protocol}://localhost:${localPort}/console/, or`;
-  const names = ' HTTPS and a name given with --public-name, at its standard port or the one of the server';
-  throw new ApiError(
-    'INVALID_REQUEST',
-    `Host: passkeys and the identity provider do not work at this address. Use${local}${names}.`,
-  );
+  constructor(request: FastifyRequest, publicNames: ReadonlySet<string>) {
+    this.#request = request;
+    this.#publicNames = publicNames;
+  }
+
+  /** Whether the request's token came in the two parts of a browser's session. */
+  get isSession(): boolean {
+    return this.#request.isBrowserSession;
+  }
+
+  /** The header that sets the cookie with the first part of the token, and the second part for the body. */
+  splitToken(token: string) {
+    const at = Math.ceil((token.length + PREFIX_LENGTH) / 2);
+    const cookie = `${cookieName(this.#request)}=${token.slice(0, at)}; ${attributes(this.#request)}`;
+    return { headers: { 'set-cookie': cookie }, part: token.slice(at) };
+  }
+
+  /** The header that removes the cookie, if the request has it. */
+  clearCookie(): Readonly<Record<string, string>> {
+    const name = cookieName(this.#request);
+    if (cookiesOf(this.#request.raw, name).length === 0) return {};
+    return { 'set-cookie': `${name}=; ${attributes(this.#request)}; Max-Age=0` };
+  }
+
+  /** The origin at which passkeys and the identity provider work; null at any other URL of the server. */
+  passkeyOrigin(): WebOrigin | null {
+    const url = URL.parse(serverUrlOf(this.#request));
+    if (url === null) return null;
+    const { hostname, origin, port, protocol } = url;
+    const standardPort = protocol === 'https:' ? 443 : 80;
+    const isListener = Number(port || standardPort) === this.#request.socket.localPort;
+    // Browsers treat plain HTTP as secure for this name alone.
+    const isLocal = hostname === 'localhost' && isListener;
+    const isPublic = protocol === 'https:' && this.#publicNames.has(hostname) && (port === '' || isListener);
+    return isLocal || isPublic ? { origin, rpId: hostname } : null;
+  }
+
+  /** @throws INVALID_REQUEST */
+  requirePasskeyOrigin(): WebOrigin {
+    const found = this.passkeyOrigin();
+    if (found !== null) return found;
+    const { protocol, socket } = this.#request;
+    const local = socket.localPort === undefined ? '' : ` ${protocol}://localhost:${socket.localPort}/console/, or`;
+    const names = ' HTTPS and a name given with --public-name, at its standard port or the one of the server';
+    throw new ApiError(
+      'INVALID_REQUEST',
+      `Host: passkeys and the identity provider do not work at this address. Use${local}${names}.`,
+    );
+  }
 }

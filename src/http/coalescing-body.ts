@@ -43,7 +43,7 @@ export class CoalescingBody extends Readable {
     this.#deliver();
   }
 
-  /** What arrives later is dropped, as Node does for a body without a reader. */
+  /** Later chunks are dropped, as Node does for a body without a reader. */
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.#merged = null;
     this.#length = 0;

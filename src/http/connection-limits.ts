@@ -1,7 +1,8 @@
 /**
  * Limits connections, in total and per address. If a new one exceeds a limit, the unprotected connection that was idle
- * longest is closed. The new one gets 503 only if all others are protected: those that sent the administrator's token,
- * and a limited number of each agent's, so that no agent can lock out the others of its address.
+ * longest is closed. The new one receives 503 only if all others are protected. Connections with the administrator's
+ * token are protected, and a limited number of connections of each agent, so that no agent can lock out the others of
+ * its address.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';

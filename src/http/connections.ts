@@ -1,6 +1,7 @@
 /**
- * Connections: their timeouts, the responses to what Node rejects or closes itself, and the end of a connection whose
- * request body is not read, because the response is sent early. SOURCE: RFC 9112, section 9.6.
+ * Connections: their timeouts, the responses to requests that Node rejects or closes itself, WebSocket upgrades, and
+ * the end of a connection whose request body is not read, because the response is sent early. SOURCE: RFC 9112, section
+ * 9.6.
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as PlainServer, Socket } from 'node:net';
@@ -8,15 +9,15 @@ import type { Duplex } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import { ApiError } from '../engine/errors.ts';
 import { http } from '../platform/node-http.ts';
-import { SANDBOX_POLICY } from './base-url-headers.ts';
+import { BASE_URL_PREFIX } from '../vault/use/base-url.ts';
 import { defaultError, toErrorResponse } from './errors.ts';
 
 export interface CallerTimeouts {
-  /** Also for a TLS handshake, and for a socket that receives nothing. */
+  /** Limits a TLS handshake too, and a socket that receives nothing. */
   readonly headersMs: number;
   readonly requestMs: number;
   readonly checkIntervalMs: number;
-  /** How long a connection may make no progress: longer than the verification of millions of entries. */
+  /** Maximum time without progress: longer than the verification of millions of entries. */
   readonly silenceMs: number;
 }
 
@@ -30,6 +31,8 @@ export const CALLER_TIMEOUTS: CallerTimeouts = {
 const KEEP_ALIVE_TIMEOUT_MS = 60_000;
 /** Longer than the broker waits for an upstream. */
 const LONG_WORK_MS = 660_000;
+/** No document at the server's origin but the console may run scripts, load anything, or share its origin. */
+export const SANDBOX_POLICY = "sandbox; default-src 'none'";
 /** WHY one for all: an abort without a reason creates an error with its stack for each request. */
 export const CLIENT_DISCONNECTED = new Error('the client has disconnected');
 
@@ -41,7 +44,7 @@ export function setTimeouts(server: Server, { headersMs, requestMs, silenceMs }:
   server.timeout = silenceMs;
 }
 
-/** How long the rest of a response, at most the buffers of a socket, may take. */
+/** Maximum time for the rest of a response, at most the buffers of a socket. */
 const ENDING_MS = 5000;
 
 /**
@@ -66,7 +69,7 @@ export const ignoreError = (): void => undefined;
  * client may reset it at any moment. ORDER: before any other listener of the server.
  */
 export function ignoreSocketErrors(server: PlainServer, onAcceptError: (error: Error) => void): void {
-  // The second event has the TLS socket, which is another object.
+  // The second event carries the TLS socket, which is another object.
   for (const event of ['connection', 'secureConnection'])
     server.prependListener(event, (socket: Socket) => socket.on('error', ignoreError));
   server.on('error', (error) => {
@@ -107,13 +110,15 @@ export function allowLongWork({ socket }: IncomingMessage): void {
   socket.setTimeout(LONG_WORK_MS);
 }
 
-/** A client that has ended its side still receives the responses to its earlier requests. */
+/** A client that has ended its side still receives the responses to its previous requests. */
 export function allowHalfOpen(server: Server): void {
   // Not in the types, and not documented: Node ends the socket otherwise.
   Reflect.set(server, 'httpAllowHalfOpen', true);
 }
 
-/** A client of a list or of a WebSocket that ends its side still receives what is complete within this time. */
+/**
+ * A client of a list or of a WebSocket that ends its side still receives the data that is complete within this time.
+ */
 export const HALF_CLOSED_MS = 1000;
 
 /**
@@ -145,8 +150,8 @@ export function disconnectSignal(
 }
 
 /**
- * Responds on the socket to what the parser rejects, which has no request and no reply. WHY not while a response is in
- * progress (`isResponding`): the client would take the error for a part of it. The connection is closed instead.
+ * Responds on the socket to input that the parser rejects, which has no request and no reply. WHY not while a response
+ * is in progress (`isResponding`): the client would take the error for a part of it. The connection is closed instead.
  */
 export function writeClientError(
   error: Error & { code?: string },
@@ -209,4 +214,40 @@ export function lingerOnClose(socket: Socket): void {
     socket.end();
     setTimeout(() => socket.destroy(), LINGER_MS).unref();
   };
+}
+
+// WebSocket upgrades, at base URLs only: the request receives a response like any other, so that it is guarded,
+// authenticated and, if it is rejected, answered in the same way. An `Upgrade` header elsewhere is ignored.
+
+const upgrades = new WeakSet<IncomingMessage>();
+
+/** An option of Node's servers: whether a request with an `Upgrade` header is passed to the event `upgrade`. */
+export function shouldUpgrade({ method, url, headers }: IncomingMessage): boolean {
+  const isWebSocket = headers.upgrade?.toLowerCase() === 'websocket';
+  return isWebSocket && method === 'GET' && url?.startsWith(BASE_URL_PREFIX) === true;
+}
+
+/** Whether the request asks for a WebSocket; its socket is then no longer read as HTTP. */
+export function isUpgrade(request: IncomingMessage): boolean {
+  return upgrades.has(request);
+}
+
+export function handleUpgrades(server: Server): void {
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', ignoreError);
+    const response = new http.ServerResponse(request);
+    try {
+      response.assignSocket(request.socket);
+    } catch {
+      // A previous request of the connection has no complete response.
+      socket.destroy();
+      return;
+    }
+    if (head.length > 0) socket.unshift(head);
+    upgrades.add(request);
+    response.shouldKeepAlive = false;
+    // WHY not `finish`: a write to a TLS client that resets the connection may never complete.
+    response.on('prefinish', () => endConnection(request.socket));
+    server.emit('request', request, response);
+  });
 }

@@ -1,27 +1,23 @@
 /**
- * The web console under `/console/`: static files, and the same page for every other path below it, because the
- * console routes in the browser. Served in every state of the service, so that the page can show a locked vault.
- * It decides nothing: all data comes through the interface. SOURCE: docs/console.md.
+ * The web console under `/console/`: static files, and the same page for every other path below it, because the console
+ * routes in the browser. Served in every state of the server, so that the page can show a locked vault. It decides
+ * nothing: all data comes through the HTTP API. SOURCE: docs/console.md.
  */
-
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../engine/errors.ts';
-import type { HttpParts } from './http-server.ts';
-import { routingError } from './routing-errors.ts';
+import type { RequestMeasures } from './request-measures.ts';
+import { routingError } from './routes/route-table.ts';
 
 const CONSOLE_PREFIX = '/console/';
 
 /** The console routes in the browser, so the paths of its pages may contain any encoding. */
 export const isConsolePage = (target: string): boolean => target.startsWith(CONSOLE_PREFIX);
 
-/** Returns the built console; null if it is not built. */
-export type ConsoleSource = () => ConsoleFiles | null;
-
 /**
- * WHY `trusted-types 'none'`: no script may turn text into markup or code, so that a name which an attacker chose
- * stays text. Style attributes in markup are excluded too; scripts set styles through the object model.
+ * WHY `trusted-types 'none'`: no script may turn text into markup or code, so that a name which an attacker chose stays
+ * text. Style attributes in markup are excluded too; scripts set styles through the object model.
  */
 const POLICY = [
   "default-src 'none'",
@@ -49,17 +45,14 @@ const HEADERS = {
 const NOT_BUILT = 'The console is not built. Run npm start, which builds it, or npm run build.';
 const YEAR_SECONDS = 31_536_000;
 
-export function addConsole(
-  app: FastifyInstance,
-  { consoleFiles, measures }: Pick<HttpParts, 'consoleFiles' | 'measures'>,
-): void {
+export function addConsole(app: FastifyInstance, measures: RequestMeasures, readFiles = installedConsole): void {
   const config = { measures: measures.of('GET', `${CONSOLE_PREFIX}*`), permission: null, isAlwaysServed: true };
   app.route({
     method: 'GET',
     url: `${CONSOLE_PREFIX}*`,
     config,
     handler(request, reply) {
-      const files = consoleFiles();
+      const files = readFiles();
       if (files === null) throw new ApiError('NOT_FOUND', NOT_BUILT);
       const { '*': name = '' } = request.params as Record<string, string | undefined>;
       const file = files.get(name);
@@ -77,7 +70,7 @@ export function addConsole(
     url: '/',
     config,
     handler(request, reply) {
-      // A program that calls the address without a path gets the error that names the interface.
+      // A program that requests the root receives the error that names the HTTP API.
       if (!(request.headers.accept ?? '').includes('text/html')) throw routingError(request.url, reply);
       return redirect(request, reply);
     },

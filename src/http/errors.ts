@@ -1,6 +1,6 @@
 /**
- * Maps thrown errors to responses: an `ApiError` keeps its code, errors of the framework get one, any other error is a
- * bug.
+ * Maps thrown errors to responses: an `ApiError` keeps its code, errors of the framework receive one, and any other
+ * error is a bug.
  */
 import { ERROR_STATUS } from '../api/errors.ts';
 import { ApiError, invalidRequest, PreconditionFailed } from '../engine/errors.ts';
@@ -25,18 +25,14 @@ const MESSAGES = {
   PAYLOAD_TOO_LARGE: 'The body is too large.',
   UNSUPPORTED_MEDIA_TYPE: 'The body must be application/json.',
   INVALID_REQUEST: 'The request is not well formed.',
-  URI_TOO_LONG: 'The address is too long.',
+  URI_TOO_LONG: 'The URL is too long.',
   HEADERS_TOO_LARGE: 'The headers are too large.',
   REQUEST_TIMEOUT: 'The request did not arrive in time.',
-  UNAVAILABLE: 'The service has reached its limit of connections. Try again in a second.',
+  UNAVAILABLE: 'The server has reached its limit of connections. Try again in a second.',
 } as const;
 
 export function defaultError(code: keyof typeof MESSAGES): ApiError {
   return new ApiError(code, MESSAGES[code], code === 'UNAVAILABLE' ? 1 : null);
-}
-
-export function compressedBody(): ApiError {
-  return new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: send the body without compression.');
 }
 
 export function undecodableTarget(): ApiError {

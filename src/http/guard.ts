@@ -1,6 +1,6 @@
 /**
- * The first checks of a request: its raw target, framing, Host and Authorization header.
- * SOURCE: docs/decisions.md, "Requests"; RFC 9110, section 11; RFC 9112, section 3.2.
+ * The first checks of a request: its raw target, framing, Host and Authorization header. SOURCE: docs/decisions.md,
+ * "Requests"; RFC 9110, section 11; RFC 9112, section 3.2.
  */
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
@@ -17,12 +17,12 @@ const TARGET = /^\/(?!\/)[!$-[\]^_`a-z{|}~"]*$/;
 /** More than clients wait before they try again, because an operator has to act first. */
 const ROLLED_BACK_RETRY_SECONDS = 300;
 const ROLLED_BACK =
-  'The log has lost entries, so only health, and its lists, verification and export, are served. The operator can run leasehold audit accept-rollback.';
+  'The audit log has lost entries. The server is in recovery mode: it serves health checks, and reading, verifying and exporting the audit log. The operator can run leasehold audit accept-rollback.';
 
 /** @throws ApiError */
 export function checkRequest(
   request: IncomingMessage,
-  { status, hostRule }: Pick<HttpParts, 'status' | 'hostRule'>,
+  { status, checksHost, publicNames }: Pick<HttpParts, 'status' | 'checksHost' | 'publicNames'>,
   route: Pick<FastifyContextConfig, 'isAlwaysServed' | 'showsLog'>,
 ): void {
   checkVersion(request);
@@ -31,7 +31,8 @@ export function checkRequest(
   // A base URL has a stricter grammar, but need not decode to UTF-8.
   if (!target.startsWith(BASE_URL_PREFIX)) checkTarget(target);
   checkSingleHeaders(request);
-  checkHost(request, hostRule);
+  if (countHeader(request, 'host') !== 1) throw new ApiError('INVALID_REQUEST', 'Host: must be given once');
+  if (checksHost) checkHost(request, publicNames);
   const now = status();
   if (now === 'ok' || now === 'failing' || route.isAlwaysServed) return;
   if (now === 'locked') throw new ApiError('VAULT_LOCKED', 'The vault is locked.');
@@ -39,7 +40,7 @@ export function checkRequest(
     if (route.showsLog) return;
     throw new ApiError('UNAVAILABLE', ROLLED_BACK, ROLLED_BACK_RETRY_SECONDS);
   }
-  throw new ApiError('UNAVAILABLE', `The service is ${now}. Try again in a second.`, 1);
+  throw new ApiError('UNAVAILABLE', `The server is ${now}. Try again in a second.`, 1);
 }
 
 /** Checks the raw target, before it is decoded or resolved. @throws URI_TOO_LONG, INVALID_REQUEST */
@@ -55,8 +56,8 @@ function checkTarget(target: string): void {
 }
 
 /**
- * Rejects framings that Node's parser accepts: transfer codings before `chunked`, and `chunked` in HTTP/1.0.
- * SOURCE: RFC 9112, section 6.1. @throws INVALID_REQUEST
+ * Rejects framings that Node's parser accepts: transfer codings before `chunked`, and `chunked` in HTTP/1.0. SOURCE:
+ * RFC 9112, section 6.1. @throws INVALID_REQUEST
  */
 function checkFraming({ headers, httpVersion }: IncomingMessage): void {
   const coding = headers['transfer-encoding'];
@@ -65,7 +66,7 @@ function checkFraming({ headers, httpVersion }: IncomingMessage): void {
   if (coding.trim().toLowerCase() !== 'chunked') throw invalidRequest('Transfer-Encoding', 'must be chunked');
 }
 
-/** Rejects versions that Node's parser accepts but this service does not support. @throws INVALID_REQUEST */
+/** Rejects versions that Node's parser accepts but this server does not support. @throws INVALID_REQUEST */
 function checkVersion({ httpVersion }: IncomingMessage): void {
   if (httpVersion !== '1.1' && httpVersion !== '1.0')
     throw new ApiError('INVALID_REQUEST', 'version: must be HTTP/1.1');
@@ -82,23 +83,16 @@ export function countHeader(request: IncomingMessage, name: string): number {
   return count;
 }
 
-export interface AllowedHosts {
-  /** Allowed names in addition to `localhost` and IP literals, in lower case. */
-  readonly names: ReadonlySet<string>;
-}
-
 /**
  * Prevents DNS rebinding on a loopback listener: a web page whose name resolves to this machine sends its own name as
- * Host. `rule` is null if every Host is allowed. @throws INVALID_REQUEST, MISDIRECTED_REQUEST
+ * Host. @throws MISDIRECTED_REQUEST
  */
-function checkHost(request: IncomingMessage, rule: AllowedHosts | null): void {
-  if (countHeader(request, 'host') !== 1) throw new ApiError('INVALID_REQUEST', 'Host: must be given once');
-  if (rule === null) return;
+function checkHost(request: IncomingMessage, publicNames: ReadonlySet<string>): void {
   const host = (request.headers.host ?? '').toLowerCase();
   const name = host.replace(/:\d{1,5}$/, '');
   const literal = name.startsWith('[') && name.endsWith(']') ? name.slice(1, -1) : name;
   const isLiteral = isIP(literal) === (name.startsWith('[') ? 6 : 4);
-  if (name === 'localhost' || isLiteral || rule.names.has(name)) return;
+  if (name === 'localhost' || isLiteral || publicNames.has(name)) return;
   throw new ApiError(
     'MISDIRECTED_REQUEST',
     'Host: must be localhost, an IP address, or a name given with --public-name',

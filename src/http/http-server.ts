@@ -1,7 +1,7 @@
 /**
- * The HTTP server. The path of a request: guard (target, headers, Host, state) → route → authenticate → read and
- * parse the body → validate → handle → serialise. Every response is a reply of the route table or an error of
- * the closed list.
+ * The HTTP server. The path of a request: guard (target, headers, Host, state) → route → authenticate → read and parse
+ * the body → validate → handle → serialise. Every response is a reply of the route table or an error of the closed
+ * list.
  */
 import type { SecureContextOptions } from 'node:tls';
 import fastify, {
@@ -16,7 +16,6 @@ import type { Authentication } from '../core/identity.ts';
 import type { Permission } from '../core/permissions.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Vault } from '../vault/vault.ts';
-import { SANDBOX_POLICY } from './base-url-headers.ts';
 import { hasAuthentication, rejectBrowser } from './browser-session.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
@@ -26,25 +25,26 @@ import {
   closeUnread,
   continueIfExpected,
   handleConnectAndExpect,
+  handleUpgrades,
   hasUnreadBody,
   ignoreSocketErrors,
+  SANDBOX_POLICY,
   setTimeouts,
+  shouldUpgrade,
   writeClientError,
 } from './connections.ts';
-import { addConsole, type ConsoleSource, isConsolePage } from './console.ts';
-import { compressedBody, defaultError, toApiError, toErrorResponse } from './errors.ts';
-import { type AllowedHosts, checkRequest } from './guard.ts';
+import { addConsole, isConsolePage } from './console.ts';
+import { defaultError, toApiError, toErrorResponse } from './errors.ts';
+import { checkRequest } from './guard.ts';
 import { checkPermission, findStrayToken, identifyCaller } from './identify-caller.ts';
 import { errorHeaders, isBaseUrl, mayTakeLonger, registerProxyRoutes, USE_ROUTE } from './proxy-routes.ts';
 import { addRoutes } from './register-routes.ts';
 import type { RequestLog, RequestMeasures, RouteMeasures } from './request-measures.ts';
-import { RequestOrder } from './request-order.ts';
+import { RequestOrder, UnreadResponses } from './request-order.ts';
 import { callerKey, LargeBodies, MAX_BODY_BYTES, RequestScheduler } from './request-scheduler.ts';
-import type { MetricsPage, ProveService } from './route.ts';
-import { isInexactTarget, routingError } from './routing-errors.ts';
+import type { MetricsPage, ProveServer } from './route.ts';
+import { isInexactTarget, routingError } from './routes/route-table.ts';
 import { parseJson } from './strict-json.ts';
-import { UnreadResponses } from './unread-responses.ts';
-import { handleUpgrades, shouldUpgrade } from './upgrades.ts';
 import { VALIDATOR } from './validation.ts';
 
 export interface HttpParts {
@@ -52,23 +52,22 @@ export interface HttpParts {
   readonly status: () => ServiceStatus;
   readonly log: RequestLog;
   readonly newRequestId: () => string;
-  /** Null if every Host is allowed. */
-  readonly hostRule: AllowedHosts | null;
+  /** Whether only some Hosts are allowed: `localhost`, IP literals and `publicNames`. */
+  readonly checksHost: boolean;
   readonly trustedProxies: readonly string[];
   readonly tls: SecureContextOptions | null;
-  readonly prove: ProveService;
+  readonly prove: ProveServer;
   readonly metrics: MetricsPage;
   readonly measures: RequestMeasures;
   /** The names at which passkeys work, in lower case. */
   readonly publicNames: ReadonlySet<string>;
   readonly timeouts: CallerTimeouts;
-  readonly consoleFiles: ConsoleSource;
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Shared: capturing a stack trace per rejection is too expensive under overload. */
-const OVERLOADED = new ApiError('UNAVAILABLE', 'The service is overloaded. Try again in a second.', 1);
+const OVERLOADED = new ApiError('UNAVAILABLE', 'The server is overloaded. Try again in a second.', 1);
 
 export type HttpServer = FastifyInstance;
 
@@ -132,7 +131,7 @@ export function createServer(parts: HttpParts): HttpServer {
     const isGone = (): boolean => request.raw.socket.destroyed || request.raw.socket.writableEnded;
     if (isGone()) return void reply.hijack();
     const start = (act: () => void): void => {
-      // WHY it catches: it may run in a timer, and the vault may have been locked meanwhile.
+      // WHY it catches: it may run in a timer, when the vault has been locked.
       const begin = (): void => {
         try {
           if (isGone()) reply.hijack();
@@ -188,7 +187,8 @@ export function createServer(parts: HttpParts): HttpServer {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes, done) => {
     try {
-      if ((request.headers['content-encoding'] ?? 'identity') !== 'identity') throw compressedBody();
+      if ((request.headers['content-encoding'] ?? 'identity') !== 'identity')
+        throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: send the body without compression.');
       done(null, bytes.length === 0 ? undefined : parseJson(toBytes(bytes)));
     } catch (error) {
       done(toError(error));
@@ -201,7 +201,7 @@ export function createServer(parts: HttpParts): HttpServer {
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(parts, error, request, reply));
   app.setNotFoundHandler((request, reply) => sendError(parts, routingError(request.url, reply), request, reply));
   addRoutes(app, parts);
-  addConsole(app, parts);
+  addConsole(app, measures);
   registerProxyRoutes(app, parts.vault, measures.of('*', USE_ROUTE));
   return app;
 }
@@ -235,7 +235,7 @@ function sendError({ log, measures }: HttpParts, error: unknown, request: Fastif
   // Otherwise it stays open; the framework would close it after every body that a parser rejects.
   if (request.headers['transfer-encoding'] !== undefined || hasUnreadBody(request.raw)) closeUnread(request.raw, reply);
   else if (reply.hasHeader('connection')) reply.removeHeader('connection');
-  const message = "An internal error occurred. The service's log has the cause under the request id.";
+  const message = 'An internal error occurred. The server log has the cause under the request id.';
   const response = toErrorResponse(known ?? new ApiError('INTERNAL_ERROR', message));
   measures.rejections.add(response.body.error.code);
   log.rejected({

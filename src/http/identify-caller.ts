@@ -1,6 +1,6 @@
 /**
- * Identifies the caller of a request by its token: at base URLs also by that of a use lease, which is recorded
- * wherever else it is. SOURCE: docs/decisions.md, "Misuse of tokens".
+ * Identifies the caller of a request by its token. A use lease's token is valid at base URLs only; in any other request
+ * it is recorded. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 import type { FastifyRequest } from 'fastify';
 import { authorize } from '../core/authorize.ts';
@@ -40,8 +40,8 @@ export function identifyCaller(
 }
 
 /**
- * For a request that needs no token: a function that records the use lease's token that it has all the same; null
- * without one, and for routes that are served without the vault. The response is the same as without a token.
+ * A function that records the use lease's token of a request that needs no token; null without one, and for routes that
+ * are served without the vault. The response is the same as without a token.
  */
 export function findStrayToken(vault: Vault, request: FastifyRequest): (() => Promise<void>) | null {
   const { authorization = '' } = request.headers;
@@ -68,7 +68,7 @@ export function checkPermission(vault: Vault, request: FastifyRequest, done: (er
   const context: Context = { authentication, requestId, remoteAddr: addressOf(request) };
   if (authentication.kind === 'admin' && vault.breakGlass.isDue()) {
     const recorded = vault.breakGlass.record(context);
-    // WHY in any case: who locks has a reason that does not wait until the storage works again.
+    // WHY even after a failure: the reason to lock does not wait until the storage works again.
     recorded.then(() => done(), permission === 'service.lock' ? () => done() : done);
     return;
   }

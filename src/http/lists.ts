@@ -1,5 +1,4 @@
 /** Pages of lists: their parameters of the query, and their rows as a stream of JSON. */
-
 import { Readable } from 'node:stream';
 import type { TObject, TSchema } from 'typebox';
 import type { Listing, PageRequest } from '../vault/paging.ts';
@@ -49,21 +48,15 @@ export async function streamList<T>(listing: Listing<T>, toResponse: (row: T) =>
     yield '{"data":[';
     let separator = '';
     for (;;) {
-      const rows = toTexts(ahead.shift() ?? (await batches.next()), toResponse);
-      if (rows === null) break;
-      if (rows !== '') {
-        yield separator + rows;
-        separator = ',';
-      }
+      const batch = ahead.shift() ?? (await batches.next());
+      if (batch.done === true) break;
+      if (batch.value.length === 0) continue;
+      yield separator + batch.value.map((row) => JSON.stringify(toResponse(row))).join(',');
+      separator = ',';
     }
     yield listing.meta === null ? ']}' : `],"meta":${JSON.stringify(listing.meta)}}`;
   }
   return { stream: Readable.from(text()), type: 'application/json; charset=utf-8' };
-}
-
-/** Returns the rows as JSON, or null at the end of the list. */
-function toTexts<T>(batch: IteratorResult<readonly T[]>, toResponse: (row: T) => unknown): string | null {
-  return batch.done === true ? null : batch.value.map((row) => JSON.stringify(toResponse(row))).join(',');
 }
 
 export function toNdjson(batches: AsyncIterable<readonly unknown[]>): Readable {

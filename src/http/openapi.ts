@@ -1,5 +1,4 @@
 /** The OpenAPI 3.1 document, generated from the route table with the schemas that validate requests. */
-
 import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
 import * as audit from '../api/audit.ts';
@@ -80,23 +79,18 @@ function responsesOf(row: Route): Json {
 }
 
 function parametersOf(row: Route, references: References): Json[] {
-  const inPath = Object.entries(row.params).map(([name, schema]) => ({ name, in: 'path', required: true, schema }));
-  const inQuery = Object.entries(row.query.properties).map(([name, schema]) => ({
-    name,
-    in: 'query',
-    required: (row.query.required ?? []).includes(name),
-    schema,
-  }));
-  const inHeaders = Object.entries(row.headers).map(([name, schema]) => ({
-    name,
-    in: 'header',
-    required: false,
-    schema,
-  }));
-  return [...inPath, ...inQuery, ...inHeaders].map(({ schema, ...parameter }) => {
-    const { description, ...rest } = schema as TSchema & { readonly description?: string };
-    return { ...parameter, ...(description === undefined ? {} : { description }), schema: references.replace(rest) };
-  });
+  const { params, query, headers } = row;
+  const parameters = (place: string, schemas: Readonly<Record<string, TSchema>>, required: readonly string[]): Json[] =>
+    Object.entries(schemas).map(([name, schema]) => {
+      const { description, ...rest } = schema as TSchema & { readonly description?: string };
+      const described = description === undefined ? {} : { description };
+      return { name, in: place, required: required.includes(name), ...described, schema: references.replace(rest) };
+    });
+  return [
+    ...parameters('path', params, Object.keys(params)),
+    ...parameters('query', query.properties, query.required ?? []),
+    ...parameters('header', headers, []),
+  ];
 }
 
 function callersOf(permission: Permission): string {

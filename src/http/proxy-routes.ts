@@ -1,12 +1,14 @@
 /**
- * Base URLs: `/use/{path}/-/{rest}` makes the request that it receives with a credential, and streams both ways. What
- * the caller gets is the upstream's response; an error of ours says so in a header. It runs before the framework reads
- * a body, so no byte of a body is buffered. SOURCE: docs/api.md, "Base URL"; docs/decisions.md, "Brokered use".
+ * Base URLs: `/use/{path}/-/{rest}` makes the request that it receives with a credential, and streams both ways. The
+ * upstream's response is proxied to the caller; errors made by the server carry `X-Leasehold-Error`. It runs before the
+ * framework reads a body, so no byte of a body is buffered. SOURCE: docs/api.md, "Base URL"; docs/decisions.md,
+ * "Brokered use".
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { HeaderPairs } from '../broker/protocol.ts';
 import type { Context } from '../core/operation.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
 import { http } from '../platform/node-http.ts';
@@ -16,8 +18,7 @@ import { parseMethod } from '../vault/use/target.ts';
 import { type BaseUrlCall, findPlacement } from '../vault/use/use-leases.ts';
 import { type OngoingUse, type UseCall, useCredential } from '../vault/use/uses.ts';
 import type { Vault } from '../vault/vault.ts';
-import { BASE_URL_HEADERS, withoutAddressHeaders } from './base-url-headers.ts';
-import { serviceUrlOf } from './browser-session.ts';
+import { serverUrlOf } from './browser-session.ts';
 import { CoalescingBody } from './coalescing-body.ts';
 import {
   allowLongWork,
@@ -26,12 +27,68 @@ import {
   endConnection,
   HALF_CLOSED_MS,
   ignoreError,
+  isUpgrade,
   lingerOnClose,
+  SANDBOX_POLICY,
 } from './connections.ts';
 import { addressOf } from './register-routes.ts';
 import type { RouteMeasures } from './request-measures.ts';
-import { isUpgrade } from './upgrades.ts';
 import { hasNamedToken, misplacedToken, withoutToken } from './use-token.ts';
+
+// The headers of responses at base URLs. Headers that speak for the upstream's origin would now speak for this server's
+// origin, which the console shares: to browsers, and to proxies in front of the server. Such headers are dropped.
+// Others are kept, including unknown ones, because SDKs read headers of their service. SOURCE: docs/use.md, "Not for
+// browsers".
+
+/** Sent with every response at a base URL, including errors of the server. */
+const BASE_URL_HEADERS = {
+  'content-security-policy': SANDBOX_POLICY,
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+  'cross-origin-resource-policy': 'same-origin',
+  'x-frame-options': 'DENY',
+  // A base URL may contain a token.
+  'referrer-policy': 'no-referrer',
+} as const;
+
+const DROPPED: ReadonlySet<string> = new Set([
+  // The server sets its own.
+  ...Object.keys(BASE_URL_HEADERS),
+  ...['pragma', 'expires', 'cdn-cache-control', 'surrogate-control', 'surrogate-key'],
+  // The state of the origin in the browser: cookies, storage, sign-in, service workers.
+  ...['set-cookie', 'set-cookie2', 'clear-site-data', 'service-worker-allowed', 'set-login', 'origin-agent-cluster'],
+  ...['activate-storage-access', 'sec-session-registration', 'sec-session-challenge', 'use-as-dictionary'],
+  ...['secure-session-registration', 'secure-session-challenge'],
+  // How clients reach the origin.
+  ...['alt-svc', 'strict-transport-security', 'public-key-pins', 'public-key-pins-report-only', 'expect-ct'],
+  ...['accept-ch', 'accept-ch-lifetime', 'critical-ch', 'accept-signature', 'x-dns-prefetch-control'],
+  // These set the abilities of a document.
+  ...['content-security-policy-report-only', 'x-content-security-policy', 'x-webkit-csp', 'x-xss-protection'],
+  ...['permissions-policy', 'permissions-policy-report-only', 'feature-policy', 'document-policy'],
+  ...['document-policy-report-only', 'require-document-policy', 'integrity-policy', 'integrity-policy-report-only'],
+  ...['cross-origin-opener-policy', 'cross-origin-opener-policy-report-only', 'cross-origin-embedder-policy'],
+  ...['cross-origin-embedder-policy-report-only', 'document-isolation-policy', 'document-isolation-policy-report-only'],
+  ...['refresh', 'default-style', 'sourcemap', 'x-sourcemap', 'speculation-rules', 'supports-loading-mode'],
+  ...['no-vary-search', 'x-ua-compatible', 'x-permitted-cross-domain-policies', 'x-download-options'],
+  // These let other origins read the response.
+  'timing-allow-origin',
+  // Reports and measurements.
+  ...['nel', 'report-to', 'reporting-endpoints', 'observe-browsing-topics'],
+  // Files and addresses that a proxy in front of the server would send in place of the response.
+  ...['x-sendfile', 'x-lighttpd-send-file', 'x-litespeed-location', 'x-reproxy-url', 'x-accel-redirect'],
+  ...['x-accel-expires', 'x-accel-limit-rate', 'x-accel-charset'],
+]);
+const DROPPED_PREFIXES = ['access-control-', 'attribution-reporting-', 'ad-auction-', 'shared-storage-'];
+
+/** The headers or trailers without the dropped ones. WHY trailers too: proxies may merge them. */
+function withoutAddressHeaders(headers: HeaderPairs): HeaderPairs {
+  return headers.filter(([name]) => {
+    const plain = name.toLowerCase();
+    return !DROPPED.has(plain) && !DROPPED_PREFIXES.some((prefix) => plain.startsWith(prefix));
+  });
+}
+
+// Requests.
 
 /** WHY: fairness counts a body up to the limit. A streamed body costs its chunks, and has no limit. */
 const COUNTED_BODY_BYTES = 32 * 1024;
@@ -103,13 +160,12 @@ function hideMissing(error: unknown): never {
   throw new ApiError('ACCESS_DENIED', 'Access denied: the credential cannot be used.');
 }
 
-/** @throws INVALID_REQUEST */
 function parseCall({ raw, method }: FastifyRequest): Pick<BaseUrlCall, 'path' | 'request'> {
   const { credentialPath: path, ...address } = parseBaseUrl(raw.url ?? '');
   return { path, request: { ...address, method: parseMethod(method) } };
 }
 
-/** What the request asks for, before its token is known; null if it is malformed, which `toCall` rejects. */
+/** The request's target, before its token is known; null if it is malformed, which `toCall` rejects. */
 export function readBaseUrl(request: FastifyRequest): BaseUrlCall | null {
   try {
     return { ...parseCall(request), requestId: request.id, remoteAddr: addressOf(request) };
@@ -119,7 +175,6 @@ export function readBaseUrl(request: FastifyRequest): BaseUrlCall | null {
   }
 }
 
-/** @throws INVALID_REQUEST; ACCESS_DENIED for tokens of use leases that would be forwarded */
 async function toCall(
   vault: Vault,
   request: FastifyRequest,
@@ -147,7 +202,7 @@ async function toCall(
     },
     bodyLength,
     isUpgrade: isUpgrade(raw),
-    baseUrl: baseUrlOf(serviceUrlOf(request), path),
+    baseUrl: baseUrlOf(serverUrlOf(request), path),
     signal,
   };
 }
@@ -170,8 +225,8 @@ async function send(
       response.shouldKeepAlive = false;
       lingerOnClose(socket);
     }
-    // The head and what comes with it are one write. WHY not the response: before Node 26.9, one that is corked writes
-    // its last chunk before the chunks that wait.
+    // The head and the bytes that arrive with it are one write. WHY not the response: before Node 26.9, one that is
+    // corked writes its last chunk before the chunks that wait.
     socket.cork();
     setImmediate(() => socket.uncork());
     response.writeHead(status, [...headers]);

@@ -1,4 +1,4 @@
-/** Registers the rows of the route table with the framework. Every request of the interface goes through `handle`. */
+/** Registers the rows of the route table with the framework. Every request of the HTTP API goes through `handle`. */
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
 import type { TSchema } from 'typebox';
@@ -9,13 +9,13 @@ import { PreconditionFailed } from '../engine/errors.ts';
 import { toTimestamp } from '../engine/timestamp.ts';
 import { authorizeScrape, entityTag, toIdempotency } from '../vault/header-digests.ts';
 import type { Vault } from '../vault/vault.ts';
-import { browserPageOf, serviceUrlOf } from './browser-session.ts';
+import { BrowserPage, serverUrlOf } from './browser-session.ts';
 import { allowLongWork, disconnectSignal, HALF_CLOSED_MS } from './connections.ts';
 import type { HttpParts } from './http-server.ts';
 import { integerParameters, parseIntegers } from './lists.ts';
 import { isUnchanged, preconditionOf, readIdempotencyKey, requestFingerprint } from './request-headers.ts';
-import type { Call, MetricsPage, ProveService, Reply, Route } from './route.ts';
-import { ROUTES } from './routes/table.ts';
+import type { Call, MetricsPage, ProveServer, Reply, Route } from './route.ts';
+import { ROUTES } from './routes/route-table.ts';
 import { checkSchemas } from './validation.ts';
 
 /** The body of an unauthenticated request has a few short fields. */
@@ -70,7 +70,7 @@ function toPattern(path: string): string {
 
 type Serialize = ReturnType<FastifyReply['compileSerializationSchema']>;
 
-/** Shared by all services of the process. WHY not at startup: it would take a fifth longer. */
+/** Shared by all servers of the process. WHY not at startup: it would take a fifth longer. */
 const serializers = new Map<Route, Serialize>();
 
 function serializerOf(row: Route, reply: FastifyReply): Serialize {
@@ -136,12 +136,11 @@ function represented({ represent }: Route, error: unknown): unknown {
   return new PreconditionFailed(error.message, represent(error.current as never));
 }
 
-function proofFor(request: FastifyRequest, prove: ProveService): string | null {
+function proofFor(request: FastifyRequest, prove: ProveServer): string | null {
   const nonce = request.headers[NONCE_HEADER];
   return typeof nonce === 'string' ? prove(nonce) : null;
 }
 
-/** @throws UNAUTHENTICATED, ACCESS_DENIED */
 async function scrapeFor(request: FastifyRequest, metrics: MetricsPage): Promise<string> {
   const isTrusted = isLocal(request) && (metrics.trustsLoopback || isUnixSocket(request));
   authorizeScrape(request.headers.authorization, isTrusted, metrics.tokenHash);
@@ -173,8 +172,8 @@ function toCall<C>(
     body: request.body,
     ifNoneMatch: request.headers['if-none-match'],
     token: request.token,
-    browser: browserPageOf(request, publicNames),
-    serviceUrl: () => serviceUrlOf(request),
+    browser: new BrowserPage(request, publicNames),
+    serverUrl: () => serverUrlOf(request),
     disconnectSignal() {
       allowLongWork(request.raw);
       return disconnectSignal(request.raw, reply.raw);
@@ -189,8 +188,8 @@ const FORWARDED = /^(?:forwarded|via|x-forwarded-.+|x-real-ip|x-client-ip|true-c
 
 /**
  * Whether the connection comes from this machine, and the request through no proxy that names itself. A forwarder of
- * bytes (`ssh -L`, a TCP balancer) cannot be told from its own client, so this limits who may try, and authenticates
- * nobody.
+ * bytes (`ssh -L`, a TCP balancer) cannot be told from its own client, so this limits the clients that may try, and
+ * authenticates nobody.
  */
 function isLocal(request: FastifyRequest): boolean {
   if (Object.keys(request.headers).some((name) => FORWARDED.test(name))) return false;
@@ -202,7 +201,7 @@ function isUnixSocket({ server }: FastifyRequest): boolean {
   return typeof server.server.address() === 'string';
 }
 
-/** The client's address as the log records it: an IPv4-mapped IPv6 address as IPv4; null on a Unix socket. */
+/** The client's address as the audit log records it: an IPv4-mapped IPv6 address as IPv4; null on a Unix socket. */
 export function addressOf(request: FastifyRequest): string | null {
   const { remoteAddress } = request.socket;
   const forwarded: string | undefined = request.ip;

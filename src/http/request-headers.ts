@@ -34,8 +34,8 @@ const ENTITY_TAGS = /^(?:W\/)?"[^"]*"(?:\s*,\s*(?:W\/)?"[^"]*")*$/;
 
 /**
  * Returns null if the request has no precondition that the decision checks. WHY a malformed If-None-Match is an error:
- * its sender wants to replace nothing, and without the header the request would replace the resource.
- * @throws INVALID_REQUEST
+ * its sender wants to replace nothing, and without the header the request would replace the resource. @throws
+ * INVALID_REQUEST
  */
 export function preconditionOf(
   { method, headers }: IncomingMessage,
@@ -49,7 +49,7 @@ export function preconditionOf(
     const present = entityTag(represent(target as never));
     return tagsIn(header).some(({ tag, isWeak }) => tag === present && (includesWeak || !isWeak));
   };
-  // A GET with the tag of what it would return is answered by `isUnchanged`, once the data is known.
+  // For a GET, `isUnchanged` compares the tag once the data is known.
   const excluded = method === 'GET' ? undefined : noneMatch;
   if (match === undefined && excluded === undefined) return null;
   if (excluded !== undefined && excluded.trim() !== '*' && !ENTITY_TAGS.test(excluded.trim()))

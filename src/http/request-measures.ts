@@ -1,5 +1,4 @@
 /** Requests as the server counts them, for metrics, and as it logs their rejections. */
-
 import { Counter, Histogram } from '../core/measures.ts';
 import { API_ERROR_CODES, type ApiErrorCode } from '../engine/errors.ts';
 import { http } from '../platform/node-http.ts';

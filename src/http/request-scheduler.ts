@@ -11,11 +11,10 @@ import { addressPrefix } from '../vault/sessions/login-throttle.ts';
 /** One credit is about 60 µs of work, the cost of a small request of an authenticated caller. */
 const CREDITS_PER_MS = 16;
 const MAX_DEBT = 16;
-/** A busy loop turns less often than every millisecond: what a caller earned meanwhile still counts, up to this. */
+/** A busy loop turns less often than every millisecond: credits earned in that time still count, up to this. */
 const MAX_CATCH_UP_MS = 8;
 const UNAUTHENTICATED_COST = 6;
 const MAX_WAITING = 1024;
-/** Bytes of a body that cost one credit. */
 const BYTES_PER_CREDIT = 1024;
 /** Room for a value of 256 KiB whose every byte is escaped, and for the rest of its body. */
 export const MAX_BODY_BYTES = 2 * 1024 * 1024;

@@ -1,11 +1,11 @@
 /**
  * Strict JSON bodies: valid UTF-8, no duplicate keys, no `__proto__` or `constructor`, and limits of size. A first pass
- * checks these before the body is parsed, so that a rejected body costs one scan of its text.
- * SOURCE: RFC 8259, section 4 (names should be unique).
+ * checks these before the body is parsed, so that a rejected body costs one scan of its text. SOURCE: RFC 8259, section
+ * 4 (names should be unique).
  */
 import { ApiError } from '../engine/errors.ts';
 
-// The largest body of the interface, a policy with 256 patterns, has two levels, three containers, five keys and about
+// The largest body of the HTTP API, a policy with 256 patterns, has two levels, three containers, five keys and about
 // 540 tokens.
 const MAX_DEPTH = 8;
 const MAX_KEYS = 64;
@@ -94,7 +94,6 @@ function endOfSpace(text: string, start: number): number {
   return at;
 }
 
-/** The position after the string that begins at `start`. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   for (let length = 0; at < text.length; length += 1) {

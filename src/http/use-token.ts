@@ -1,16 +1,15 @@
 /**
- * The token of a request to a base URL. SDKs send their key in different places, so that each of them may have it; all
- * of them must have the same one, and none is forwarded. SOURCE: docs/api.md, "Base URL".
+ * The token of a request to a base URL. SDKs send their key in different places, so each of these may contain it. All
+ * must contain the same one, and none is forwarded. SOURCE: docs/api.md, "Base URL".
  */
 import type { IncomingMessage } from 'node:http';
+import type { HeaderPairs } from '../broker/protocol.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
 import type { Placement } from '../vault/use/target.ts';
 import { type FoundToken, findTokens, isUseToken, wholeTokens } from '../vault/use/token-form.ts';
 
-type HeaderPair = readonly [name: string, value: string];
-
-export interface RequestWithoutToken {
-  readonly headers: readonly HeaderPair[];
+interface RequestWithoutToken {
+  readonly headers: HeaderPairs;
   /** The query with its leading `?`, or an empty text. */
   readonly query: string;
   /** Tokens that would be forwarded, because they are in other places. */
@@ -22,8 +21,8 @@ const PLACES =
   'Authorization, x-api-key, api-key, x-goog-api-key, or where the credential is placed in a request of its service';
 
 /**
- * The token of the caller. A request with others is rejected once the caller is authenticated.
- * @throws UNAUTHENTICATED without a token, INVALID_REQUEST for different ones in the headers that SDKs use for keys
+ * The token of the caller. A request with others is rejected once the caller is authenticated. @throws UNAUTHENTICATED
+ * without a token, INVALID_REQUEST for different ones in the headers that SDKs use for keys
  */
 export function findUseToken(request: IncomingMessage): string {
   const headers = headerPairs(request);
@@ -36,7 +35,7 @@ export function findUseToken(request: IncomingMessage): string {
   return own;
 }
 
-/** The error for tokens that would be forwarded and were not issued, or open sessions. */
+/** The error for tokens that would be forwarded and that were not issued, or that open sessions. */
 export function misplacedToken(): ApiError {
   return invalidRequest('token', `must be sent only in ${PLACES}`);
 }
@@ -46,7 +45,10 @@ export function hasNamedToken(request: IncomingMessage): boolean {
   return headerPairs(request).some(([name, value]) => namedToken(name, value) !== null);
 }
 
-/** The headers and the query without the caller's token. `placement`: of the credential, null if it is not known. */
+/**
+ * The headers and the query without the caller's token. `placement`: the placement of the credential, null if it is not
+ * known.
+ */
 export function withoutToken(
   request: IncomingMessage,
   token: string,
@@ -54,7 +56,7 @@ export function withoutToken(
   placement: Placement | null,
 ): RequestWithoutToken {
   const placed = placement?.kind === 'header' ? placement.name.toLowerCase() : null;
-  // WHY never a cookie: browsers send those of other ports and pages of the host by themselves.
+  // WHY never a cookie: browsers send the cookies of other ports and pages of the host by themselves.
   const own = placed === 'cookie' ? null : placed;
   const headers = headerPairs(request).filter(([name, value]) => {
     return namedToken(name, value) === null && !(name === own && value.includes(token));
@@ -83,7 +85,7 @@ function namedToken(name: string, value: string): string | null {
 }
 
 /** The headers in order, with repetitions; names are in lower case. */
-function headerPairs({ rawHeaders }: IncomingMessage): HeaderPair[] {
+function headerPairs({ rawHeaders }: IncomingMessage): HeaderPairs {
   return Array.from({ length: rawHeaders.length / 2 }, (_, at) => [
     (rawHeaders[2 * at] ?? '').toLowerCase(),
     rawHeaders[2 * at + 1] ?? '',

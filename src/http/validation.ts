@@ -1,9 +1,8 @@
 /**
  * Validation by the rows' schemas: fields, types, numbers, enums and counts. Parsers of single texts validate strings,
  * because they name the violated rule; the schemas only document those grammars. A handler checks a body that needs one
- * of several fields.
- * INVARIANT: names, paths and ids reach the vault only as the branded types that the parsers return, which the compiler
- * checks.
+ * of several fields. INVARIANT: names, paths and ids reach the vault only as the branded types that the parsers return,
+ * which the compiler checks.
  */
 import type { FastifyRequest, FastifyServerOptions } from 'fastify';
 import type { TSchema } from 'typebox';
@@ -24,7 +23,7 @@ export const VALIDATOR = {
 
 type Validate = ReturnType<FastifyRequest['compileValidationSchema']>;
 
-/** Shared by all services of the process. WHY not at startup: compiling all of them takes a quarter of it. */
+/** Shared by all servers of the process. WHY not at startup: compiling all of them takes a quarter of it. */
 const validators = new Map<TSchema, Validate>();
 
 /** Validates the body, unless its handler does, and then the query. @throws INVALID_REQUEST */
@@ -54,7 +53,6 @@ interface SchemaError {
 
 interface FieldSchema {
   readonly type?: string | readonly string[];
-  /** The noun for one value. */
   readonly title?: string;
   readonly enum?: readonly string[];
   readonly minimum?: number;

@@ -4,10 +4,9 @@
  * bounded for all values and bytes. The matches do not depend on how the stream was divided.
  */
 import { type Automaton, DIGIT_62, DIGIT_63 } from './aho-corasick.ts';
+import { CR, LF } from './spelling-tables.ts';
 import { CODE_POINT_BASE, COLOUR, Spellings } from './spellings.ts';
 
-const LF = 10;
-const CR = 13;
 /** States that are kept at a position; if there are more, the deepest are kept. */
 const MAX_STATES = 8;
 /** Positions that are remembered, as many as for the spellings. A power of two. */
@@ -47,7 +46,7 @@ export class Matcher {
   readonly #skipped = new Uint8Array(SLOTS * MAX_STATES);
   readonly #modes = new Uint8Array(SLOTS * MAX_STATES);
   /**
-   * For each character: the previous one, where it begins, how many precede it in its line, and how many are covered.
+   * The previous character of each, its start, the number of characters before it in its line, and the number covered.
    */
   readonly #previous = new Int32Array(NODES);
   readonly #starts = new Int32Array(NODES);

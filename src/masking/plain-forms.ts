@@ -7,6 +7,7 @@
 import { MAX_USED_VALUE_BYTES } from '../vault/credentials/credential.ts';
 import { DIGIT_62, DIGIT_63, type SearchPattern } from './aho-corasick.ts';
 import { secretParts } from './secret-parts.ts';
+import { CR, LF } from './spelling-tables.ts';
 
 /** Values below this size, without line breaks, would mask much of ordinary output. */
 const SHORTEST_MASKED_BYTES = 4;
@@ -22,8 +23,6 @@ const PIECE_OF_FORMS_BYTES = 8192;
 const SHORTEST_WRAPPED_BYTES = 16;
 const PEM_BORDER = /^-----(?:BEGIN|END) [^\r\n]*-----$/;
 
-const LF = 0x0a;
-const CR = 0x0d;
 const [SPACE, PLUS, SLASH] = [0x20, 0x2b, 0x2f];
 
 const isLongEnough = (text: string): boolean =>

@@ -1,8 +1,58 @@
 /**
- * Tables of the ways to write one character, for `spellings.ts`: the bytes that open a spelling, the bytes that may
- * follow, and the meaning of letters and digits in one. Pure data.
+ * Tables of the ways to write one character, for `spellings.ts`: the names of characters, the bytes that open a
+ * spelling, the bytes that may follow, and the meaning of letters and digits in one. Pure data.
  */
-import { nextInName } from './entity-names.ts';
+
+// Names of characters in HTML and XML, for all of ASCII and Latin-1. A name is also recognised without its semicolon.
+// SOURCE: the HTML standard, "Named character references".
+
+/** Each name is followed by its character. */
+const ASCII = [
+  'Tab\t NewLine\n excl! quot" QUOT" num# dollar$ percnt% amp& AMP& apos\' lpar( rpar) ast* midast* plus+ comma,',
+  'hyphen- dash- period. sol/ colon: semi; lt< LT< equals= gt> GT> quest? commat@ lsqb[ lbrack[ bsol\\ rsqb]',
+  'rbrack] Hat^ lowbar_ UnderBar_ grave` DiacriticalGrave` lcub{ lbrace{ verbar| vert| VerticalLine| rcub}',
+  'rbrace} tilde~',
+].flatMap((line) => line.split(' '));
+const LATIN_START = 0xa0;
+/** The names in the order of their characters. */
+const LATIN = `nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn sup2 sup3 acute
+  micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave Aacute Acirc Atilde Auml Aring AElig
+  Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash
+  Ugrave Uacute Ucirc Uuml Yacute THORN szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute
+  ecirc euml igrave iacute icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc
+  uuml yacute thorn yuml`;
+
+interface Node {
+  /** The character whose name ends here; null if no name does. */
+  codePoint: number | null;
+  readonly children: Map<number, number>;
+}
+
+const nodes: Node[] = [{ codePoint: null, children: new Map() }];
+
+for (const word of ASCII) addName(word.slice(0, -1), word.charCodeAt(word.length - 1));
+for (const [at, name] of LATIN.split(/\s+/).entries()) addName(name, LATIN_START + at);
+
+function addName(name: string, codePoint: number): void {
+  let at = 0;
+  for (const unit of Buffer.from(name)) {
+    const next = nodes[at]?.children.get(unit) ?? nodes.push({ codePoint: null, children: new Map() }) - 1;
+    nodes[at]?.children.set(unit, next);
+    at = next;
+  }
+  const node = nodes[at];
+  if (node !== undefined) node.codePoint = codePoint;
+}
+
+/** The node after a character of a name; 0 if no name continues in this way. Node 0 is the start. */
+export function nextInName(node: number, unit: number): number {
+  return nodes[node]?.children.get(unit) ?? 0;
+}
+
+/** The character whose name ends at the node, or -1. */
+export function characterNamed(node: number): number {
+  return nodes[node]?.codePoint ?? -1;
+}
 
 /** How far a spelling was read. It selects the rule of `spellings.ts` that continues it. */
 export const KIND = {

@@ -3,10 +3,10 @@
  * entities of HTML, in quoted-printable. All readings of a stream of bytes are followed at once, including readings of
  * readings: the meaning of a text is unknown, so none is preferred. Memory and time per byte are bounded.
  */
-import { characterNamed, nextInName } from './entity-names.ts';
 import {
   CONTROLS,
   CR,
+  characterNamed,
   HEX,
   IS_FREE,
   IS_MARK,
@@ -15,6 +15,7 @@ import {
   type Kind,
   LF,
   MARK,
+  nextInName,
   OPENED,
   TYPOGRAPHIC,
 } from './spelling-tables.ts';

@@ -1,7 +1,6 @@
 /** Copies a program's output through a masker to this process's output, with backpressure and without loss. */
 import { type Readable, Transform, type TransformCallback, type Writable } from 'node:stream';
-import type { Masker } from '../masking/masker.ts';
-import type { Masking } from '../masking/masking.ts';
+import type { Masker, Masking } from '../masking/masking.ts';
 
 /** Held bytes are released after this time without output, as far as that is safe. */
 const QUIET_MS = 50;

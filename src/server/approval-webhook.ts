@@ -5,11 +5,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Counter } from '../core/measures.ts';
+import { toTimestamp } from '../engine/timestamp.ts';
 import { settledWithin } from '../platform/waiting.ts';
 import { type Approval, type ApprovalId, describeScope, describeTimeout } from '../vault/approvals/approval.ts';
 import type { ApprovalEvent } from '../vault/approvals/approval-events.ts';
-import { type ServiceLog, withoutRepetitions } from './log.ts';
-import type { ApprovalWebhookOption } from './receiver-options.ts';
+import type { ApprovalWebhookOption } from './flag-values.ts';
+import { type ServerLog, withoutRepetitions } from './log.ts';
 import { failureOf, readWebhookKey, WebhookClient } from './webhook-client.ts';
 
 const MAX_QUEUED = 1000;
@@ -20,10 +21,9 @@ const STOP_TIMEOUT_MS = 2000;
 /** Statuses that may be temporary. With any other 4xx the receiver has rejected the message. */
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([404, 408, 425, 429]);
 
-/** How long the message about an outcome is retried. */
 const OUTCOME_MS = 3_600_000;
 
-export interface ApprovalMessage {
+interface ApprovalMessage {
   readonly approvalId: ApprovalId;
   /** The same for repetitions, including those from other nodes. */
   readonly id: string;
@@ -36,34 +36,36 @@ export class ApprovalWebhook {
   readonly #client: WebhookClient;
   readonly #host: string;
   readonly #now: () => number;
-  readonly #logError: ServiceLog['error'];
+  readonly #consoleUrl: () => string | null;
+  readonly #logError: ServerLog['error'];
   readonly #stopped = new AbortController();
   readonly #queue: ApprovalMessage[] = [];
   #running: Promise<void> | null = null;
   readonly results = new Counter(['sent', 'failed', 'dropped']);
 
-  /** @throws StartupError */
   constructor(
     { url, secretFile }: ApprovalWebhookOption,
     now: () => number,
-    logError: ServiceLog['error'],
+    consoleUrl: () => string | null,
+    logError: ServerLog['error'],
     warn: (line: string) => void,
   ) {
     this.#host = url.host;
     this.#client = new WebhookClient({ url, key: readWebhookKey(secretFile, warn), token: null, ca: null });
     this.#now = now;
+    this.#consoleUrl = consoleUrl;
     this.#logError = withoutRepetitions(logError, LOG_INTERVAL_MS);
   }
 
-  offer(message: ApprovalMessage): void {
+  readonly onEvent = (event: ApprovalEvent): void => {
     if (this.#stopped.signal.aborted) return;
-    this.#queue.push(message);
+    this.#queue.push(toMessage(event, this.#consoleUrl(), this.#now()));
     // WHY the oldest: newer requests can still be answered.
     if (this.#queue.length > MAX_QUEUED) this.#drop();
     this.#running ??= this.#run().finally(() => {
       this.#running = null;
     });
-  }
+  };
 
   #drop(): void {
     this.#queue.shift();
@@ -131,7 +133,7 @@ export class ApprovalWebhook {
  * contains nothing that can answer the approval, such as the nonce. Of the request it contains only the method, the
  * host and the path: no query, no body, no text that the agent wrote. SOURCE: docs/approvals.md, "Webhook".
  */
-export function toMessage({ kind, approval }: ApprovalEvent, consoleUrl: string | null, now: number): ApprovalMessage {
+function toMessage({ kind, approval }: ApprovalEvent, consoleUrl: string | null, now: number): ApprovalMessage {
   const { id, agentName, action, path, terms, approvers, requestedAt, answerBy, endedAt, endedBy } = approval;
   const url = consoleUrl === null ? null : `${consoleUrl}/console/approvals/${id}`;
   const body = {
@@ -172,5 +174,3 @@ function toSentence(kind: ApprovalEvent['kind'], approval: Approval, url: string
   if (kind === 'timed_out') return `${what} timed out, because ${describeTimeout(approval)}: ${at}`;
   return `${what} was ${kind}${endedBy === null ? '' : ` by ${endedBy}`}: ${at}`;
 }
-
-const toTimestamp = (at: number): string => new Date(at).toISOString();

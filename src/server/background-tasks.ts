@@ -9,7 +9,7 @@ import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { Checkpoints } from '../vault/audit/checkpoints.ts';
 import type { StateChecker } from '../vault/audit/verification/state-checker.ts';
-import { logFailure, type ServiceLog } from './log.ts';
+import { logFailure, type ServerLog } from './log.ts';
 import type { RollbackMarker } from './rollback-marker.ts';
 
 interface BackgroundTask {
@@ -22,13 +22,13 @@ const MAX_UNSIGNED_ENTRIES = 1000;
 const MAX_UNSIGNED_MS = 60_000;
 
 /**
- * Signs a checkpoint at startup and shutdown, and when the log has 1,000 new entries or a minute has passed. It signs
- * at most one a second.
+ * Signs a checkpoint at startup and shutdown, and when the audit log has 1,000 new entries or a minute has passed. It
+ * signs at most one a second.
  */
 export function startCheckpointing(
   ledger: Ledger,
   checkpoints: Checkpoints,
-  logError: ServiceLog['error'],
+  logError: ServerLog['error'],
 ): BackgroundTask {
   let signedAt = Number.NEGATIVE_INFINITY;
   let running: Promise<void> | null = null;
@@ -36,7 +36,7 @@ export function startCheckpointing(
     try {
       await checkpoints.sign();
     } catch (error) {
-      logFailure(logError, 'a checkpoint of the log could not be signed; the server retries', error);
+      logFailure(logError, 'a checkpoint of the audit log could not be signed; the server retries', error);
     }
     signedAt = performance.now();
   };
@@ -64,17 +64,17 @@ export function startCheckpointing(
 /** Interval between checks. An idle node may miss a loss that is repaired within this time. */
 const MARKER_INTERVAL_MS = 1000;
 
-/** Checks that the log and database files of an idle node exist, and writes the marker for the next startup. */
+/** Checks that the database files of an idle node exist, and writes the marker for the next startup. */
 export function startMarking(
   ledger: Ledger,
   marker: RollbackMarker,
   isMultiWriter: boolean,
-  logError: ServiceLog['error'],
+  logError: ServerLog['error'],
 ): BackgroundTask {
   const keep = async (): Promise<void> => {
     const { lastSeenEntry } = ledger.memory;
     try {
-      // The embedded store writes the marker with each sync of its log.
+      // The embedded store writes the marker with each sync of its write-ahead log.
       if (isMultiWriter && lastSeenEntry !== null) await marker.keep(lastSeenEntry);
       await marker.sync();
     } catch (error) {
@@ -110,7 +110,7 @@ const SWEEP_PAUSE_MS = 10;
 export function startSweeping(
   store: Store,
   clock: Clock,
-  log: ServiceLog,
+  log: ServerLog,
   onStorageFailure: (failure: StoreError) => void,
   intervalMs: number = SWEEP_INTERVAL_MS,
 ): BackgroundTask {
@@ -142,7 +142,7 @@ export function startSweeping(
 const MAX_NAMED = 5;
 
 /** Checks the state against the audit log once, slowly, and logs one line if a row does not match its entries. */
-export function startStateCheck(checker: StateChecker, log: ServiceLog): BackgroundTask {
+export function startStateCheck(checker: StateChecker, log: ServerLog): BackgroundTask {
   const stopping = new AbortController();
   const checking = checker.checkSlowly(stopping.signal).then(
     ({ problemCount, problems }) => {

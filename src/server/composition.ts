@@ -1,5 +1,4 @@
 /** The composition root: builds the server from its parts, and starts and stops it. */
-
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { createSecureContext } from 'node:tls';
@@ -7,7 +6,6 @@ import type { ServiceStatus } from '../api/types.ts';
 import { requestIds } from '../crypto/primitives.ts';
 import { hashToken } from '../crypto/tokens.ts';
 import { CALLER_TIMEOUTS, type CallerTimeouts } from '../http/connections.ts';
-import { installedConsole } from '../http/console.ts';
 import { createServer } from '../http/http-server.ts';
 import { RequestMeasures } from '../http/request-measures.ts';
 import { StartupError } from '../platform/errors.ts';
@@ -19,22 +17,21 @@ import type { SyncFile } from '../store/sqlite/wal-sync.ts';
 import { APPROVAL_HOLD_MS } from '../vault/approvals/approval-holds.ts';
 import { isAttended } from '../vault/keys/keyset.ts';
 import { connectionName } from '../vault/overview/nodes.ts';
-import { type AdminToken, chooseAdminToken, ServiceFiles } from './announcement.ts';
 import type { Configuration } from './configuration.ts';
-import { withConnectionName } from './database-option.ts';
-import { isLoopback } from './hosts.ts';
+import { isLoopback, withConnectionName } from './flag-values.ts';
 import { listen } from './listen.ts';
-import { logFailure, type ServiceLog, withoutRepetitions } from './log.ts';
+import { logFailure, type ServerLog, withoutRepetitions } from './log.ts';
 import { metricsPage } from './monitoring.ts';
 import type { Locked } from './open-keys.ts';
 import { openVault, prepareDataDir } from './open-vault.ts';
 import { RunningVault } from './running-vault.ts';
+import { type AdminToken, chooseAdminToken, ServerFiles } from './server-files.ts';
 import { type OpenVault, VaultGate } from './vault-gate.ts';
 
 /** Interval between equal log lines, because a failing storage causes the same line with each request. */
 const SAME_LINE_MS = 1000;
 
-export interface Service {
+export interface RunningServer {
   /** The URL in the form that clients accept, such as `http://127.0.0.1:7700`. */
   readonly address: string;
   readonly adminToken: AdminToken;
@@ -44,13 +41,13 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-export interface ServiceTimeouts extends CallerTimeouts {
+export interface ServerTimeouts extends CallerTimeouts {
   readonly stopMs: number;
   readonly approvalHoldMs: number;
 }
 
 // SOURCE: docs/decisions.md, "The process".
-export const SERVICE_TIMEOUTS: ServiceTimeouts = {
+export const SERVER_TIMEOUTS: ServerTimeouts = {
   ...CALLER_TIMEOUTS,
   stopMs: 10_000,
   approvalHoldMs: APPROVAL_HOLD_MS,
@@ -60,13 +57,13 @@ export const SERVICE_TIMEOUTS: ServiceTimeouts = {
  * Starts the server. `onStorageFailure` is called when the process must end because the storage failed; tests replace
  * `syncFile`. @throws StartupError, UsageError, StoreError
  */
-export async function startService(
+export async function startServer(
   configuration: Configuration,
-  log: ServiceLog,
+  log: ServerLog,
   onStorageFailure: (line: string) => void,
   syncFile?: SyncFile,
-  timeouts: ServiceTimeouts = SERVICE_TIMEOUTS,
-): Promise<Service> {
+  timeouts: ServerTimeouts = SERVER_TIMEOUTS,
+): Promise<RunningServer> {
   let phase: 'starting' | 'running' | 'stopping' = 'starting';
   const warnings: string[] = [];
   const warn = (line: string): void => void (phase === 'starting' ? warnings.push(line) : log.error(line));
@@ -76,7 +73,7 @@ export async function startService(
   prepareDataDir(configuration, resources);
   if (isOpenToOthers(configuration.dataDir))
     warn(`Other users may read the keys in ${configuration.dataDir}, as --accept-open-modes accepts.`);
-  const files = new ServiceFiles(configuration.dataDir);
+  const files = new ServerFiles(configuration.dataDir);
   let listening: string | null = null;
   let ownPorts: readonly number[] = [];
   const logOften = withoutRepetitions(log.error, SAME_LINE_MS);
@@ -138,7 +135,7 @@ export async function startService(
     status,
     log,
     newRequestId: requestIds(),
-    hostRule: isLoopback(configuration.listen) ? { names: new Set(configuration.publicNames) } : null,
+    checksHost: isLoopback(configuration.listen),
     publicNames: new Set(configuration.publicNames),
     trustedProxies: configuration.trustedProxies,
     tls: readTls(configuration.tls),
@@ -146,7 +143,6 @@ export async function startService(
     metrics: metricsPage(configuration, { requests, status }, () => gate.running?.sources ?? null, warn),
     measures: requests,
     timeouts,
-    consoleFiles: installedConsole,
   });
   const address = await listen(server, configuration.listen, configuration.tls !== null);
   listening = address;
@@ -174,7 +170,7 @@ export async function startService(
         // WHY only logged: commands check the lock and demand the proof before they trust the files.
         logFailure(log.error, 'the files for commands on this machine could not be removed', error);
       }
-      const cut = setTimeout(() => {
+      const deadline = setTimeout(() => {
         // WHY: the HTTP server no longer tracks the connections of WebSockets.
         void gate.running?.endUses();
         server.server.closeAllConnections();
@@ -185,11 +181,11 @@ export async function startService(
       const serverClosed = server.close();
       await Promise.all([serverClosed, gate.stop().then(() => gate.running?.quiesce())]);
       clearInterval(closeIdle);
-      clearTimeout(cut);
+      clearTimeout(deadline);
       try {
         await gate.running?.close(true);
       } catch (error) {
-        logFailure(log.error, 'the stop could not be recorded', error);
+        logFailure(log.error, 'the shutdown could not be recorded', error);
         throw error;
       } finally {
         await kept.disposeAsync();

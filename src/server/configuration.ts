@@ -16,10 +16,15 @@ import {
 import { type Environment, type Flag, toggle } from '../flags/flag.ts';
 import { rejectFlagsKeptByNpm, rejectUnknownVariables } from '../flags/variables.ts';
 import { UsageError } from '../platform/errors.ts';
-import { chooseDatabase } from './database-option.ts';
 import { SERVER_COMMAND, SERVER_FLAGS, type ServerFlags } from './flag-table.ts';
-import { isLoopback, type Listen } from './hosts.ts';
-import { parseApprovalWebhook, parseOidc, parseStreams } from './receiver-options.ts';
+import {
+  chooseDatabase,
+  isLoopback,
+  type Listen,
+  parseApprovalWebhook,
+  parseOidc,
+  parseStreams,
+} from './flag-values.ts';
 
 const HELP_COLUMNS = 80;
 const HELP = toggle('show this help', { short: 'h' });
@@ -71,7 +76,6 @@ export function configurationOf(
   return toConfiguration({ ...values, ...given }, environment);
 }
 
-/** @throws UsageError */
 function toConfiguration(values: ServerFlags, environment: Environment) {
   const base = environment['INIT_CWD'] ?? process.cwd();
   const file = (name: FileFlag): string | null => {
@@ -88,8 +92,7 @@ function toConfiguration(values: ServerFlags, environment: Environment) {
   assertPrivate(listen, tls !== null || values['insecure-http']);
   return {
     dataDir: file('data-dir') ?? join(homedir(), '.leasehold'),
-    /** Null for the embedded store. */
-    database: chooseDatabase({ flag: values.database ?? undefined, file: file('database-file'), environment }),
+    database: chooseDatabase(values.database, file('database-file'), environment),
     mayMigrate: !values['no-migrate'],
     listen,
     rootKeyFile: file('root-key-file'),
@@ -106,7 +109,7 @@ function toConfiguration(values: ServerFlags, environment: Environment) {
     printsToken: values['print-token'] === 'always',
     adminMayRetrieve: values['admin-retrieve'] === 'allow',
     versionsKept: values['versions-kept'],
-    /** Recorded denials per agent and minute. Further ones get 429, and are counted but not recorded. */
+    /** Recorded denials per agent and minute. Further ones receive 429, and are counted but not recorded. */
     denialsPerMinute: values['denials-per-minute'],
     budgets: {
       sessionsPerHour: values['sessions-per-hour'],
@@ -118,15 +121,8 @@ function toConfiguration(values: ServerFlags, environment: Environment) {
     metricsTokenFile: file('metrics-token-file'),
     logStreams: parseStreams(values['log-stream'], streamFiles),
     streamFiles,
-    oidc: parseOidc({
-      issuer: values['oidc-issuer'] ?? undefined,
-      clientId: values['oidc-client-id'] ?? undefined,
-      secretFile: file('oidc-client-secret-file'),
-    }),
-    approvalWebhook: parseApprovalWebhook(
-      values['approval-webhook'] ?? undefined,
-      file('approval-webhook-secret-file'),
-    ),
+    oidc: parseOidc(values['oidc-issuer'], values['oidc-client-id'], file('oidc-client-secret-file')),
+    approvalWebhook: parseApprovalWebhook(values['approval-webhook'], file('approval-webhook-secret-file')),
     consoleUrl: values['console-url'],
     publicNames: values['public-name'],
     trustedProxies: values['trusted-proxy'],

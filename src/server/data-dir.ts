@@ -1,5 +1,4 @@
 /** The data directory: checks of the directory, its lock, and whether it has ever served a vault. */
-
 import { readdirSync } from 'node:fs';
 import { StartupError } from '../platform/errors.ts';
 import { dataDirPaths, KNOWN_FILES } from '../platform/paths.ts';
@@ -63,12 +62,6 @@ const MARKER_TEXT =
 export function markVault(dir: string): void {
   const { createdFile } = dataDirPaths(dir);
   if (!checkPrivateFile(createdFile)) writePrivateFile(createdFile, MARKER_TEXT);
-}
-
-export function databaseUnreadable(file: string): StartupError {
-  return new StartupError(
-    `The vault in ${file} cannot be read: the file or its write-ahead log is damaged, or another program uses it. Nothing was changed. Restore the two files, or a backup.`,
-  );
 }
 
 export function databaseMissing(file: string): StartupError {

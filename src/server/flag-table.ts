@@ -12,13 +12,12 @@ import {
   parsePublicName,
   parseTargetNetworks,
   parseTrustedProxy,
-} from './hosts.ts';
+} from './flag-values.ts';
 
 const MAX_AMOUNT = 999_999_999;
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** A whole number from 1 to `most`. */
 function amount(help: string, byDefault: number, most = MAX_AMOUNT) {
   return withDefault('N', help, String(byDefault), (given, field) => {
     const value = /^\d{1,9}$/.test(given) ? Number(given) : Number.NaN;
@@ -58,7 +57,7 @@ const SERVER = {
     parseListen,
   ),
   'no-migrate': toggle('never change the schema; fail if it is not up to date'),
-  'admin-token-file': text('FILE', "the administrator's token; without it each start generates and prints one"),
+  'admin-token-file': text('FILE', "the administrator's token; without it each startup generates and prints one"),
   'print-token': withDefault(
     'always|never',
     'whether startup prints the token that it generates; never where output is kept in a log',
@@ -113,13 +112,13 @@ const SERVER = {
   'accept-open-modes': toggle(
     'start even if other users may read the data directory, because its file system keeps no modes',
   ),
-  'accept-clock': toggle('start even if the clock is behind the log'),
+  'accept-clock': toggle('start even if the clock is behind the audit log'),
   'accept-rollback': toggle(
-    'serve the vault even if the log has lost entries or its rollback marker is missing; the start records it',
+    'serve the vault even if the audit log has lost entries or its rollback marker is missing; startup records it',
   ),
   'checkpoint-file': commaList(
     'FILE,…',
-    'also append signed checkpoints of the log to these files; startup compares the log with them',
+    'also append signed checkpoints of the audit log to these files; startup compares the log with them',
     (item) => item,
   ),
   'approval-webhook': text('URL', 'where to post requests for approval: see docs/approvals.md'),

@@ -42,7 +42,7 @@ export class FsAgentKeyStore implements AgentKeyStore {
     const staged = this.#pendingDir(id);
     // A repeated request finds nothing, because the first one has committed the key.
     if (lstatOrNull(staged) !== null) this.#moveFiles(staged, this.#dirOf(name), this.#idOf(name) !== null);
-    // WHY always: an earlier call may have renamed the directory and then failed to sync.
+    // WHY always: a previous call may have renamed the directory and then failed to sync.
     syncDir(this.#root);
   }
 
@@ -115,12 +115,10 @@ export class FsAgentKeyStore implements AgentKeyStore {
     for (const file of [PRIVATE_KEY, AGENT_ID]) checkPrivateFile(join(dir, file));
   }
 
-  /** @throws INVALID_REQUEST */
   #dirOf(name: AgentName): string {
     return childPath(this.#root, parseAgentName(name));
   }
 
-  /** @throws StartupError */
   #pendingDir(id: AgentId): string {
     if (!UUID.test(id)) throw new StartupError("An agent's id must be a UUID.");
     return childPath(this.#pending, id);

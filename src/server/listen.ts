@@ -1,6 +1,6 @@
 /**
  * Binds the server to its address, and its port on the other loopback address too. WHY: a browser resolves `localhost`
- * to 127.0.0.1 or to ::1, so another user of this machine who listened on the free one would have the origin of the
+ * to 127.0.0.1 or to ::1, so another user of this machine, listening on the free one, would control the origin of the
  * console. SOURCE: docs/decisions.md, "Agents and sessions".
  */
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { connect, createServer, isIP, type Server } from 'node:net';
 import { ignoreSocketErrors } from '../http/connections.ts';
 import type { HttpServer } from '../http/http-server.ts';
 import { StartupError } from '../platform/errors.ts';
-import type { Listen } from './hosts.ts';
+import type { Listen } from './flag-values.ts';
 
 /** Resolves to the address in the form that clients accept. @throws StartupError */
 export async function listen(server: HttpServer, where: Listen, isTls: boolean): Promise<string> {

@@ -8,7 +8,7 @@ import { CheckpointConflictError } from '../vault/audit/checkpoints.ts';
 import type { LogLevel } from './flag-table.ts';
 import { ReceiverError } from './webhook-client.ts';
 
-export interface ServiceLog extends RequestLog {
+export interface ServerLog extends RequestLog {
   info(line: string): void;
   warn(line: string): void;
   error(line: string, error?: unknown): void;
@@ -16,7 +16,7 @@ export interface ServiceLog extends RequestLog {
 
 const MAX_LINES_PER_SECOND = 50;
 
-export function createLog(level: LogLevel): ServiceLog {
+export function createLog(level: LogLevel): ServerLog {
   const log = pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
     destination({ dest: 2, sync: true }),
@@ -53,7 +53,7 @@ export function createLog(level: LogLevel): ServiceLog {
  * Logs a failure of a receiver, of the storage or of a checkpoint in one line with the reason. Any other error is a
  * bug, and is logged with its stack trace.
  */
-export function logFailure(logError: ServiceLog['error'], line: string, error: unknown): void {
+export function logFailure(logError: ServerLog['error'], line: string, error: unknown): void {
   const isForOperator =
     error instanceof ReceiverError || error instanceof CheckpointConflictError || error instanceof StoreError;
   if (isForOperator) logError(`${line}: ${error.message}`);
@@ -63,7 +63,7 @@ export function logFailure(logError: ServiceLog['error'], line: string, error: u
 }
 
 /** Logs failures like `logFailure`, but equal lines at most once per interval. */
-export function withoutRepetitions(logError: ServiceLog['error'], intervalMs: number): ServiceLog['error'] {
+export function withoutRepetitions(logError: ServerLog['error'], intervalMs: number): ServerLog['error'] {
   let last = { line: '', at: 0 };
   return (line, error) => {
     const now = performance.now();
@@ -74,7 +74,6 @@ export function withoutRepetitions(logError: ServiceLog['error'], intervalMs: nu
   };
 }
 
-/** Returns whether another line may be written in this second. */
 function limitRate(): () => boolean {
   let second = 0;
   let lines = 0;

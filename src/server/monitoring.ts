@@ -1,26 +1,27 @@
 /**
- * Monitoring of the server: metrics in the text format of Prometheus, the streams of the audit log, and the webhook for
- * approvals. `prom-client` is loaded by the first scrape, because it takes 5 MiB of memory.
+ * The page of metrics in the text format of Prometheus. `prom-client` is loaded by the first scrape, because it takes 5
+ * MiB of memory.
  */
 import type { Gauge, Registry } from 'prom-client';
 import { hashToken } from '../crypto/tokens.ts';
 import type { MetricsPage } from '../http/route.ts';
 import { readVersion } from '../platform/version.ts';
-import type { ApprovalEvents } from '../vault/approvals/approval-events.ts';
-import type { Vault } from '../vault/vault.ts';
-import { readGivenToken } from './announcement.ts';
-import type { ApprovalWebhook } from './approval-webhook.ts';
 import type { Configuration } from './configuration.ts';
-import { isLoopback } from './hosts.ts';
-import { logFailure, type ServiceLog } from './log.ts';
-import { METRICS } from './metrics/declarations.ts';
-import type { Labels, Metric, MetricSources, ServiceSources, VaultSources } from './metrics/metric.ts';
-import type { LogStream } from './streams/log-stream.ts';
+import { isLoopback } from './flag-values.ts';
+import {
+  type Labels,
+  METRICS,
+  type Metric,
+  type MetricSources,
+  type ServerSources,
+  type VaultSources,
+} from './metrics/metrics.ts';
+import { readGivenToken } from './server-files.ts';
 
 /** `findVault` returns null while the vault is locked. @throws StartupError for an invalid token file */
 export function metricsPage(
   configuration: Configuration,
-  service: Omit<ServiceSources, 'version'>,
+  service: Omit<ServerSources, 'version'>,
   findVault: () => VaultSources | null,
   warn: (line: string) => void,
 ): MetricsPage {
@@ -43,43 +44,6 @@ export function metricsPage(
   };
 }
 
-/** WHY a dynamic import: most servers send no stream, and need no memory for it. @throws StartupError */
-export async function startLogStreams(
-  { logStreams, streamFiles }: Pick<Configuration, 'logStreams' | 'streamFiles'>,
-  { ledger, store, clock }: Pick<Vault, 'ledger' | 'store' | 'clock'>,
-  warn: (line: string) => void,
-  logError: ServiceLog['error'],
-): Promise<readonly LogStream[]> {
-  if (logStreams.length === 0) return [];
-  const { startStreams } = await import('./streams/sinks.ts');
-  return startStreams(logStreams, streamFiles, warn, (name) => ({
-    openLog: () => store.openStreamLog(),
-    newestSeq: () => ledger.memory.lastSeenEntry?.seq ?? 0,
-    now: () => clock.now(),
-    onFailure: (error) => logFailure(logError, `log stream ${name}`, error),
-  }));
-}
-
-interface ApprovalWebhookParts {
-  readonly events: ApprovalEvents;
-  readonly now: () => number;
-  readonly consoleUrl: () => string | null;
-}
-
-/** WHY a dynamic import: most servers have no webhook. Null without a webhook. @throws StartupError */
-export async function startApprovalWebhook(
-  { approvalWebhook }: Pick<Configuration, 'approvalWebhook'>,
-  { events, now, consoleUrl }: ApprovalWebhookParts,
-  warn: (line: string) => void,
-  logError: ServiceLog['error'],
-): Promise<ApprovalWebhook | null> {
-  if (approvalWebhook === null) return null;
-  const { ApprovalWebhook, toMessage } = await import('./approval-webhook.ts');
-  const webhook = new ApprovalWebhook(approvalWebhook, now, logError, warn);
-  events.onEvent = (event) => webhook.offer(toMessage(event, consoleUrl(), now()));
-  return webhook;
-}
-
 /** Scrapes within this time share a page, so that no client can keep the server busy with them. */
 const PAGE_TTL_MS = 200;
 
@@ -92,7 +56,7 @@ interface Value {
 /** The metrics that are also exported while the vault is locked. */
 const OF_SERVICE = /^leasehold_(?:build_info|health_status|http_)/;
 
-async function createRegistry(service: ServiceSources, findVault: () => VaultSources | null): Promise<Registry> {
+async function createRegistry(service: ServerSources, findVault: () => VaultSources | null): Promise<Registry> {
   const { Registry, collectDefaultMetrics } = await import('prom-client');
   const registry = new Registry();
   for (const metric of METRICS) registry.registerMetric(toCollected(metric, service, findVault) as unknown as Gauge);
@@ -101,7 +65,7 @@ async function createRegistry(service: ServiceSources, findVault: () => VaultSou
 }
 
 /** WHY not the library's classes: they keep their own counts, at twenty times the cost, and only gauges can be set. */
-function toCollected(metric: Metric, service: ServiceSources, findVault: () => VaultSources | null) {
+function toCollected(metric: Metric, service: ServerSources, findVault: () => VaultSources | null) {
   const { kind, name, help } = metric;
   const read = (): Value[] => {
     const vault = findVault();

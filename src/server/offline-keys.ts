@@ -14,8 +14,7 @@ import { readStoredKeys } from '../store/vault-metadata.ts';
 import type { Secret } from '../vault/credentials/credential.ts';
 import type { StoredKeys } from '../vault/keys/keyset.ts';
 import type { Configuration } from './configuration.ts';
-import { openUnattended, openWith } from './open-keys.ts';
-import { readRootKey } from './root-key.ts';
+import { openUnattended, openWith, readRootKey } from './open-keys.ts';
 import { slotSecretsOf } from './slots/slot-secrets.ts';
 
 export interface SlotAccess {
@@ -37,7 +36,7 @@ export async function openOffline(
   const opened = await openUnattended(stored, rootKey, slotSecretsOf(configuration, rootKey));
   if ('keys' in opened) return opened.keys;
   throw new StartupError(
-    `No key slot opens ${vault} without a person: give --slot-passphrase-file. ${opened.problems.join(' ')}`.trimEnd(),
+    `No unattended key slot opens ${vault}: give --slot-passphrase-file. ${opened.problems.join(' ')}`.trimEnd(),
   );
 }
 
@@ -84,10 +83,13 @@ export async function readVaultKeys(location: Configuration): Promise<VaultKeys>
   }
   const opened = await openUnattended(stored, rootKey, slotSecretsOf(location, rootKey));
   if ('keys' in opened) return opened.keys;
-  throw new StartupError(`Only a person can open this vault. ${opened.problems.join(' ')}`.trimEnd());
+  throw new StartupError(`Only a manual key slot opens this vault. ${opened.problems.join(' ')}`.trimEnd());
 }
 
-/** The keys with which an auditor verifies the log, as text; they decrypt no value. @throws StartupError, StoreError */
+/**
+ * The keys with which an auditor verifies the audit log, as text; they decrypt no value. @throws StartupError,
+ * StoreError
+ */
 export async function readAuditKeys(location: Configuration): Promise<string> {
   return exportAuditKeys(await readVaultKeys(location));
 }

@@ -10,8 +10,7 @@ import { readSecretBytes } from '../platform/private-files.ts';
 import { Secret } from '../vault/credentials/credential.ts';
 import type { IdentityClaims } from '../vault/operators/operator.ts';
 import type { OidcClient, ProviderRequest } from '../vault/ports.ts';
-import { isLoopbackHost } from './hosts.ts';
-import type { OidcSettings } from './receiver-options.ts';
+import { isPrivateUrl, type OidcSettings } from './flag-values.ts';
 
 const TIMEOUT_SECONDS = 10;
 /** How long the provider's metadata is used before it is read again. */
@@ -42,7 +41,6 @@ export class ProviderClient implements OidcClient {
   #metadata: { readonly at: number; readonly found: Promise<ProviderConfiguration> } | null = null;
   #failedAt = Number.NEGATIVE_INFINITY;
 
-  /** @throws StartupError for a file that cannot be used */
   constructor(settings: OidcSettings, warn: (line: string) => void) {
     this.issuer = settings.issuer;
     this.label = settings.label;
@@ -156,8 +154,7 @@ function notAvailable(): ApiError {
  * HTTP to every endpoint that its metadata name. A response that is longer than any valid one fails while it is read.
  */
 const fetchBounded: CustomFetch = async (url, { body, ...options }) => {
-  const { protocol, hostname } = new URL(url);
-  if (protocol !== 'https:' && !isLoopbackHost(hostname)) {
+  if (!isPrivateUrl(new URL(url))) {
     const message = 'an endpoint in its metadata is plain HTTP on another machine';
     throw Object.assign(new Error(message), { code: 'PLAIN_HTTP' });
   }
@@ -181,7 +178,6 @@ function isRejection(library: Library, error: unknown): boolean {
   return REJECTIONS.includes(error.code ?? '');
 }
 
-/** @throws StartupError */
 function readSecret(file: string): Secret {
   const text = readSecretBytes(file)
     .toString('latin1')

@@ -1,5 +1,4 @@
 /** Errors that the server and its tools report to the operator in one line. Any other error is a bug. */
-
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { StoreError } from '../store/errors.ts';
 import { isDamage } from '../store/sqlite/database.ts';

@@ -1,5 +1,4 @@
 /** The target of a restore: a data directory with the embedded database, or a PostgreSQL database. */
-
 import { renameSync } from 'node:fs';
 import { StartupError } from '../platform/errors.ts';
 import { dataDirPaths } from '../platform/paths.ts';

@@ -4,34 +4,43 @@
  * public recipient and the public key of a key slot can make a complete vault that decrypts and verifies. Only the
  * vault's own signing key tells it from a forged one. SOURCE: docs/backup.md.
  */
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { decryptFile } from '../backup/encryption.ts';
 import { damaged } from '../backup/errors.ts';
 import type { BackupSummary } from '../backup/file.ts';
 import { readRecords } from '../backup/record-reader.ts';
-import type { BackupHeader, BackupTotals, Cell, EncryptedAgentKey } from '../backup/records.ts';
-import { decodeStoredKeys, encodeStoredKeys } from '../backup/stored-keys.ts';
-import { checkpointSigner, verifierKey } from '../crypto/checkpoint.ts';
+import type { EncryptedAgentKey } from '../backup/records.ts';
+import { encodeStoredKeys } from '../backup/stored-keys.ts';
+import type { AgentId, AgentName } from '../core/names.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
-import { timingSafeEqualText } from '../crypto/primitives.ts';
-import { startClock } from '../ledger/clock.ts';
+import { publicKeyOfPem } from '../crypto/signatures.ts';
+import { type Clock, DatabaseClock, startClock } from '../ledger/clock.ts';
+import { Ledger } from '../ledger/ledger.ts';
+import { NEVER_ABORTED } from '../ledger/single-flight.ts';
+import { DenialBudget } from '../ledger/token-buckets.ts';
+import { readVaultState, type VaultState } from '../ledger/vault-state.ts';
 import { StartupError } from '../platform/errors.ts';
 import { dataDirPaths } from '../platform/paths.ts';
 import { quoteForShell } from '../platform/shell-command.ts';
+import { readHead } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import { TABLES } from '../store/schema.ts';
-import type { Row } from '../store/statement.ts';
-import type { Column, Table } from '../store/table.ts';
-import type { TransferTarget, VaultMetadata } from '../store/transfer.ts';
+import type { TransferTarget } from '../store/transfer.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
+import { serviceEvent } from '../vault/audit/lifecycle.ts';
 import { StateChecker } from '../vault/audit/verification/state-checker.ts';
+import { type VerificationResult, Verifier } from '../vault/audit/verification/verifier.ts';
+import { decryptAgentKey } from '../vault/backup/agent-keys.ts';
+import { newSigningKey } from '../vault/keys/keys.ts';
+import { checkpointFilesOf } from './checkpoint-files.ts';
 import { lockDataDir, openDataDir } from './data-dir.ts';
-import { openOffline } from './offline-keys.ts';
-import { RestoreChecks } from './restore-checks.ts';
-import { type FinishedRestore, finishRestore } from './restore-finish.ts';
-import type { RestoreReporter, RestoreRequest } from './restore-request.ts';
-import { describeLocation, openTarget } from './restore-target.ts';
+import { FsAgentKeyStore } from './fs-agent-key-store.ts';
+import { type ReadBackup, type RestoredAgent, readBackup, toRows } from './read-backup.ts';
+import type { RestoreReporter, RestoreRequest } from './restore-command.ts';
+import { describeLocation, openTarget, type RestoreTarget } from './restore-target.ts';
+import { compareWithCheckpoints, compareWithMarker, type RollbackFinding } from './rollback-detection.ts';
+import { RollbackMarker } from './rollback-marker.ts';
 
 export interface RestoreResult extends FinishedRestore {
   readonly summary: BackupSummary;
@@ -59,7 +68,7 @@ export async function restore(request: RestoreRequest, reporter: RestoreReporter
   const copy = await target.commit();
   const { header } = summary;
   reporter.say('Verifying the restored state.');
-  const findings = [...read.findings, ...(await checkCopy({ copy, header, keys, signal: reporter.signal }))];
+  const findings = [...read.findings, ...(await checkCopy(copy, read, reporter.signal))];
   assertAccepted(findings, request);
   const { created_at, log_end } = header;
   const reason = [`from a backup of ${created_at}, through entry ${log_end?.seq ?? 0}`, ...findings].join('; ');
@@ -84,7 +93,6 @@ function assertNoAgentKeys({ dataDir }: RestoreRequest): void {
   );
 }
 
-/** @throws StartupError */
 function assertAccepted(findings: readonly string[], { acceptsDamage }: RestoreRequest): void {
   if (findings.length === 0 || acceptsDamage) return;
   throw new StartupError(
@@ -130,7 +138,6 @@ async function insertRows(
 const formatCount = (n: number, one: string, several = `${one}s`): string =>
   `${n.toLocaleString('en-US')} ${n === 1 ? one : several}`;
 
-/** @throws StartupError unless the verifier key is the given one, or the operator confirms it */
 async function confirmAuthor(read: ReadBackup, request: RestoreRequest, reporter: RestoreReporter): Promise<void> {
   const newest = read.verifierKeys.at(-1) ?? '';
   const given = request.verifierKeys;
@@ -163,7 +170,7 @@ function describeBackup({ summary: { header, totals } }: ReadBackup, verifierKey
     formatCount(rows('policies'), 'policy', 'policies'),
   ];
   return [
-    `The backup is of the vault ${vault_id} (${store}), taken at ${created_at} by Leasehold ${leasehold}, through entry ${log_end?.seq ?? 0} of the log: ${contents.join(', ')}.`,
+    `The backup is of the vault ${vault_id} (${store}), taken at ${created_at} by Leasehold ${leasehold}, through entry ${log_end?.seq ?? 0} of the audit log: ${contents.join(', ')}.`,
     'Anyone who knows your public recipient can make a backup that decrypts. Only this verifier key shows that your vault made it:',
     `  ${verifierKey}`,
   ];
@@ -172,15 +179,12 @@ function describeBackup({ summary: { header, totals } }: ReadBackup, verifierKey
 const MAX_NAMED = 3;
 const MAX_SHOWN_LENGTH = 200;
 
-interface CommittedCopy {
-  readonly copy: Store;
-  readonly header: BackupHeader;
-  readonly keys: VaultKeys;
-  readonly signal: AbortSignal;
-}
-
 /** Verifies the copy. Returns one sentence for each problem. @throws BackupError if it cannot be opened, StoreError */
-async function checkCopy({ copy, header, keys, signal }: CommittedCopy): Promise<string[]> {
+async function checkCopy(
+  copy: Store,
+  { summary: { header }, keys }: ReadBackup,
+  signal: AbortSignal,
+): Promise<string[]> {
   const stored = encodeStoredKeys(await copy.run(readStoredKeys()));
   const { keyset, slots }: typeof stored = JSON.parse(JSON.stringify(stored));
   if (!isDeepStrictEqual([keyset, slots], [header.keys.keyset, header.keys.slots])) {
@@ -194,83 +198,136 @@ async function checkCopy({ copy, header, keys, signal }: CommittedCopy): Promise
   return [`the state differs from the log in ${problemCount} places (${named.join(', ')}${others})`];
 }
 
-/** Escapes the subject: the log of a backup from elsewhere may name any subject. */
+/** Escapes the subject: the audit log of a backup from elsewhere may name any subject. */
 function printable(subject: string): string {
   return JSON.stringify(subject.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, MAX_SHOWN_LENGTH));
 }
 
-// Reads a backup completely before anything is written. Opens its keys, and checks every field, every reference, the
-// chain of the audit log, the MACs and a sample of the values.
-
-interface ReadBackup {
-  readonly summary: BackupSummary;
-  /** SHA-256 of its records, in hexadecimal. */
-  readonly digest: string;
+interface Restored {
+  readonly target: RestoreTarget;
+  readonly copy: Store;
   readonly keys: VaultKeys;
-  readonly metadata: VaultMetadata;
-  readonly checks: RestoreChecks;
-  /** The failed verifications, one sentence each. */
-  readonly findings: readonly string[];
-  /** The public keys of the vault's checkpoints, the newest one last. */
-  readonly verifierKeys: readonly string[];
+  readonly request: RestoreRequest;
+  readonly agents: ReadonlyMap<AgentId, RestoredAgent>;
+  readonly agentKeys: readonly EncryptedAgentKey[];
+  readonly reason: string;
 }
 
-/** @throws BackupError, StartupError, the signal's reason */
-async function readBackup(request: RestoreRequest, { signal, say }: RestoreReporter): Promise<ReadBackup> {
-  let opened: { readonly header: BackupHeader; readonly keys: VaultKeys; readonly checks: RestoreChecks } | null = null;
-  let end: { readonly totals: BackupTotals; readonly sha256: string } | null = null;
-  for await (const record of readRecords(decryptFile(request.file, request.opener))) {
-    signal.throwIfAborted();
-    if (record.kind === 'header') {
-      const { header } = record;
-      const keys = await openOffline(decodeStoredKeys(header.keys), request, 'the vault in the backup', say);
-      assertConsistent(header, keys);
-      opened = { header, keys, checks: new RestoreChecks(keys) };
-    }
-    if (record.kind === 'rows' && opened !== null) {
-      const { table, rows } = toRows(opened.header, record);
-      for (const row of rows) opened.checks.check(table, row);
-    }
-    if (record.kind === 'end') end = record;
+interface FinishedRestore {
+  readonly verification: VerificationResult;
+  readonly agentKeysWritten: number;
+  /** Why startup will reject the restored state, because this directory has seen a later one; or null. */
+  readonly rollback: string | null;
+}
+
+/**
+ * The last steps, on the committed copy: the restore is recorded as an audit entry, the chain is read again, and the
+ * copy is published with the keys of agents and the rollback marker. @throws StartupError, StoreError
+ */
+async function finishRestore(restored: Restored): Promise<FinishedRestore> {
+  const { target, copy, keys, request } = restored;
+  const memory = await readVaultState(copy, keys);
+  const clock = await openClock(copy, memory.lastEntryAt);
+  await recordRestore(restored, memory, clock);
+  const verification = await new Verifier({ store: copy, keys, clock }).verify(NEVER_ABORTED);
+  if (!verification.isValid && !request.acceptsDamage) {
+    const where = `entry ${verification.breakAtEntry}: ${verification.reason}`;
+    throw new StartupError(
+      `The copy in ${describeLocation(request.to)} differs from the backup (${where}). Do not use it.`,
+    );
   }
-  if (opened === null || end === null) throw damaged('it is empty');
-  const { header, keys, checks } = opened;
-  const findings = checks.findings(header.vault);
-  const verifierKeys = keys.signing.map(({ generation }) => verifierKey(checkpointSigner(keys, generation)));
-  const { totals, sha256 } = end;
-  return { summary: { header, totals }, digest: sha256, keys, metadata: header.vault, checks, findings, verifierKeys };
+  const loss = await findRestoredRollback(restored);
+  // ORDER: the files last. Startup commits staged keys, and a vault without its rollback marker does not start.
+  await using unpublished = new AsyncDisposableStack();
+  const agentKeys = await stageAgentKeys(restored, unpublished);
+  await markCopy(restored, unpublished);
+  await target.publish();
+  unpublished.move();
+  await agentKeys.commit();
+  return {
+    verification,
+    agentKeysWritten: agentKeys.count,
+    rollback: loss?.what ?? null,
+  };
 }
 
-/** Whether the header's parts belong to one vault. @throws BackupError */
-function assertConsistent(header: BackupHeader, keys: VaultKeys): void {
-  const { vault, vault_id, log_end, key_slots } = header;
-  const stored = decodeStoredKeys(header.keys);
-  const isSameVault = vault.vaultId === vault_id && stored.vaultId === vault_id && stored.keyCheck === vault.keyCheck;
-  if (!isSameVault || !timingSafeEqualText(vault.keyCheck, keys.checkValue)) {
-    throw damaged('the record of the vault does not belong to its keys');
+async function openClock(copy: Store, lastEntryAt: number): Promise<Clock> {
+  const shared = await copy.readTime();
+  return shared === null ? startClock(lastEntryAt) : new DatabaseClock(shared, lastEntryAt);
+}
+
+/**
+ * Records the restore through the ledger, like every entry, so that all the data that it keeps with the chain is right.
+ */
+async function recordRestore({ copy, keys, reason }: Restored, memory: VaultState, clock: Clock): Promise<void> {
+  let failure: unknown = null;
+  const ledger = new Ledger({
+    store: copy,
+    keys,
+    clock,
+    memory,
+    settings: { adminMayRetrieve: false, versionsKept: 1 },
+    denials: new DenialBudget(0),
+    onRemoved: () => undefined,
+    onCommitted: () => undefined,
+    onStorageFailure: () => undefined,
+    onFailedBatch: (error) => {
+      failure ??= error;
+    },
+  });
+  try {
+    // WHY another signing key: the original continues from the same entry, and no key may sign two roots for one size.
+    await ledger.submit(serviceEvent('service.restore', reason, [newSigningKey()]));
+  } catch (error) {
+    throw failure ?? error;
+  } finally {
+    await ledger.close();
   }
-  const { head } = vault;
-  const end = head === null ? null : { seq: head.seq, hmac: head.hmac, mac: head.mac };
-  const named = stored.slots.map(({ name, kind }) => ({ name, kind }));
-  if (isDeepStrictEqual([end, named], [log_end === null ? null : { ...log_end }, key_slots])) return;
-  throw damaged('record 1 (the header): log_end or key_slots differ from the record of the vault or its keys');
 }
 
-function toRows(
-  header: BackupHeader,
-  { table: name, rows }: { readonly table: string; readonly rows: readonly (readonly Cell[])[] },
-): { readonly table: Table<object>; readonly rows: readonly Row[] } {
-  const table = TABLES.find((each) => each.name === name);
-  if (table === undefined) throw damaged('it has rows of an unknown table');
-  const columns = header.tables[name] ?? [];
-  return { table, rows: rows.map((cells) => toRow(table, columns, cells)) };
+/** The entries that this directory has seen and that the restored log lacks; null if there are none. */
+async function findRestoredRollback({ copy, keys, request }: Restored): Promise<RollbackFinding | null> {
+  const { dataDir, configuration } = request;
+  if (dataDir === null) return null;
+  const marker = new RollbackMarker(dataDirPaths(dataDir).rollbackMarkerFile, keys);
+  const loss = marker.read() === null ? null : await compareWithMarker(marker, copy, keys);
+  return loss ?? compareWithCheckpoints(checkpointFilesOf(configuration), copy, keys);
 }
 
-function toRow({ columns }: Table<object>, names: readonly string[], cells: readonly Cell[]): Row {
-  return Object.fromEntries(columns.map((column) => [column.name, toValue(column, cells[names.indexOf(column.name)])]));
+/** Writes the marker. An existing one stays, because it may have seen entries that the restored log lacks. */
+async function markCopy({ copy, keys, request }: Restored, unpublished: AsyncDisposableStack): Promise<void> {
+  if (request.to.kind === 'database') return;
+  const { rollbackMarkerFile } = dataDirPaths(request.to.dir);
+  const marker = new RollbackMarker(rollbackMarkerFile, keys);
+  if (marker.read() !== null) return;
+  unpublished.defer(() => rmSync(rollbackMarkerFile, { force: true }));
+  const { last } = await copy.run(readHead());
+  if (last !== null) await marker.keep(last);
+  await marker.close();
 }
 
-/** The value of a cell. The rules of the backup have already checked its type. */
-function toValue({ type }: Column, cell: Cell | undefined): string | number | Uint8Array | null {
-  return type === 'bytes' && typeof cell === 'string' ? Buffer.from(cell, 'base64') : (cell ?? null);
+/**
+ * Stages the agents' keys. Skips a key that does not decrypt, or is not the current one of its agent, which could not
+ * log in with it.
+ */
+async function stageAgentKeys({ keys, request, agents, agentKeys }: Restored, unpublished: AsyncDisposableStack) {
+  const staged = new Map<AgentId, AgentName>();
+  const store = request.dataDir === null ? null : new FsAgentKeyStore(dataDirPaths(request.dataDir).agentsDir);
+  for (const { id, sealed } of store === null ? [] : agentKeys) {
+    const agentId = id as AgentId;
+    const agent = agents.get(agentId);
+    const pem = agent === undefined ? null : (decryptAgentKey(keys, agentId, sealed)?.reveal() ?? null);
+    if (store === null || agent === undefined || pem === null || publicKeyOfPem(pem) !== agent.publicKey) continue;
+    unpublished.defer(() => store.abort(agentId));
+    // An interrupted restore may have left it.
+    await store.abort(agentId);
+    await store.stage(agentId, pem);
+    staged.set(agentId, agent.name);
+  }
+  return {
+    count: staged.size,
+    async commit() {
+      for (const [id, name] of staged) await store?.commit(id, name);
+    },
+  };
 }

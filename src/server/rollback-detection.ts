@@ -1,5 +1,5 @@
 /**
- * Detects a rolled-back log: one that lacks entries which the rollback marker, a checkpoint file or its own entries
+ * Detects a rolled-back audit log. It lacks entries that the rollback marker, a checkpoint file or its own entries
  * show. The vault is then read-only until the operator accepts the rollback, which the audit log records.
  */
 
@@ -54,10 +54,10 @@ export function acceptFinding(finding: RollbackFinding | null, accepts: boolean)
 }
 
 export function describeFinding({ what, remedy }: RollbackFinding): string {
-  return `${what} Until that is solved, only health, and lists, verification and export of the log, are served. ${remedy}; or, to accept the loss, run leasehold audit accept-rollback, or start once with --accept-rollback.`;
+  return `${what} Until that is solved, the server is in recovery mode: it serves health checks, and reading, verifying and exporting the audit log. ${remedy}; or, to accept the loss, run leasehold audit accept-rollback, or start once with --accept-rollback.`;
 }
 
-/** Null if the log, in the directory of the marker or shared by several nodes, contains the entry of the marker. */
+/** Null if the audit log contains the entry of the marker. */
 export async function compareWithMarker(
   marker: RollbackMarker,
   log: ComparedLog,

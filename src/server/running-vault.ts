@@ -1,5 +1,4 @@
 /** The parts of an open vault that serve requests. They end when the vault is locked, or the server shuts down. */
-
 import { BrokerClient } from '../broker/broker-client.ts';
 import type { TokenHash } from '../core/names.ts';
 import { Ledger } from '../ledger/ledger.ts';
@@ -24,25 +23,23 @@ import { Uses } from '../vault/use/uses.ts';
 import type { OwnNode, Vault } from '../vault/vault.ts';
 import type { ApprovalWebhook } from './approval-webhook.ts';
 import { startCheckpointing, startMarking, startStateCheck, startSweeping } from './background-tasks.ts';
-import { CheckpointSinks } from './checkpoint-sinks.ts';
+import { CheckpointSinks } from './checkpoint-files.ts';
 import type { Configuration } from './configuration.ts';
-import type { ServiceLog } from './log.ts';
+import type { ServerLog } from './log.ts';
+import type { LogStream } from './log-streams.ts';
 import { Inventory } from './metrics/inventory.ts';
-import type { VaultSources } from './metrics/metric.ts';
-import { startApprovalWebhook, startLogStreams } from './monitoring.ts';
+import type { VaultSources } from './metrics/metrics.ts';
 import { ProviderClient } from './oidc-client.ts';
 import type { OpenedVault } from './open-vault.ts';
-import type { LogStream } from './streams/log-stream.ts';
 
 export interface RunningVaultParts {
   readonly warn: (line: string) => void;
   readonly configuration: Configuration;
   readonly opened: OpenedVault;
-  /** Resources of `opened`, disposed of when the vault ends. */
   readonly resources: AsyncDisposableStack;
   readonly adminTokenHash: TokenHash;
-  readonly log: ServiceLog;
-  readonly logOften: ServiceLog['error'];
+  readonly log: ServerLog;
+  readonly logOften: ServerLog['error'];
   readonly onStorageFailure: (failure: StoreError) => void;
   readonly approvalHoldMs: number;
   readonly node: OwnNode;
@@ -54,12 +51,9 @@ export interface RunningVaultParts {
 export class RunningVault {
   readonly vault: Omit<Vault, 'access'>;
   readonly #resources: AsyncDisposableStack;
-  readonly #uses: Uses;
-  readonly #denials: DenialBudget;
   readonly #parts: RunningVaultParts;
-  readonly #checkpointSinks: CheckpointSinks;
   readonly sources: VaultSources;
-  readonly #approvalEvents: ApprovalEvents;
+  readonly #checkpointSinks: CheckpointSinks;
   #webhook: ApprovalWebhook | null = null;
   #streams: readonly LogStream[] = [];
   #background: { stop(): Promise<void> }[] = [];
@@ -72,7 +66,7 @@ export class RunningVault {
     const { store, keys, clock, memory, keyStore, slotSecrets, marker, checkpointFiles, isReadOnly } = opened;
     this.#parts = parts;
     this.#resources = resources;
-    this.#denials = new DenialBudget(configuration.denialsPerMinute);
+    const denials = new DenialBudget(configuration.denialsPerMinute);
     const ledger = new Ledger({
       store,
       keys,
@@ -83,15 +77,15 @@ export class RunningVault {
         targetNetworks: configuration.targetNetworks,
       },
       memory,
-      denials: this.#denials,
+      denials,
       isReadOnly,
       onRemoved: (removals) => {
         for (const { resource, row } of removals) if (resource === 'agent') void agentKeys.remove(row.id, row.name);
       },
       onCommitted: (changes) => {
-        this.#uses.committed(changes);
+        uses.committed(changes);
         approvals.committed(changes);
-        this.#approvalEvents.committed(changes);
+        approvalEvents.committed(changes);
       },
       onStorageFailure,
       // The message of a StoreError contains no data from a request.
@@ -102,7 +96,7 @@ export class RunningVault {
         logOften('a batch could not be committed', error);
       },
     });
-    this.#approvalEvents = new ApprovalEvents(() => clock.now());
+    const approvalEvents = new ApprovalEvents(() => clock.now());
     const agentKeys = new RetryingAgentKeys({
       keyStore,
       ledger,
@@ -123,7 +117,7 @@ export class RunningVault {
       onFailure: (error) => logOften('approvals could not be read or ended; the server retries', error),
     });
     this.#background.push(approvals);
-    this.#uses = new Uses(ledger, broker, useLimits, approvals, {
+    const uses = new Uses(ledger, broker, useLimits, approvals, {
       targetNetworks: configuration.targetNetworks?.map(({ text }) => text) ?? null,
       ownPorts: parts.ownPorts,
     });
@@ -157,7 +151,7 @@ export class RunningVault {
       scanTurns: new ScanTurns(),
       checkpoints,
       node: parts.node,
-      uses: this.#uses,
+      uses,
       approvals,
       slotSecrets,
       reencryption,
@@ -165,16 +159,17 @@ export class RunningVault {
       adminTokenHash,
     };
     this.#checkpointSinks = new CheckpointSinks(checkpointFiles, logOften);
-    const streams = () => this.#streams.map((stream) => stream.status());
-    const checkpointSinks = () => this.#checkpointSinks.status();
-    const webhookResults = () => this.#webhook?.results ?? null;
-    const own = { vault: this.vault, denials: this.#denials, useLimits, broker, marker, inventory };
-    this.sources = { ...own, approvalEvents: this.#approvalEvents, streams, checkpointSinks, webhookResults };
+    this.sources = {
+      ...{ vault: this.vault, denials, useLimits, broker, marker, inventory, approvalEvents },
+      streams: () => this.#streams.map((stream) => stream.status()),
+      checkpointSinks: () => this.#checkpointSinks.status(),
+      webhookResults: () => this.#webhook?.results ?? null,
+    };
   }
 
   /**
-   * The entries that the log has lost, or the missing evidence of them, unless the operator accepted it. The vault is
-   * then read-only.
+   * The entries that the audit log has lost, or the missing evidence of them, unless the operator accepted it. The
+   * vault is then read-only.
    */
   get loss(): string | null {
     const { loss, isReadOnly } = this.#parts.opened;
@@ -193,9 +188,16 @@ export class RunningVault {
       this.#isStarting = false;
       return;
     }
-    this.#streams = await startLogStreams(configuration, this.vault, warn, logOften);
-    const webhookParts = { events: this.#approvalEvents, now: () => clock.now(), consoleUrl };
-    this.#webhook = await startApprovalWebhook(configuration, webhookParts, warn, logOften);
+    // WHY dynamic imports: most servers have no stream and no webhook, and need no memory for them.
+    if (configuration.logStreams.length > 0) {
+      const { startLogStreams } = await import('./log-streams.ts');
+      this.#streams = startLogStreams(configuration, this.vault, warn, logOften);
+    }
+    if (configuration.approvalWebhook !== null) {
+      const { ApprovalWebhook } = await import('./approval-webhook.ts');
+      this.#webhook = new ApprovalWebhook(configuration.approvalWebhook, () => clock.now(), consoleUrl, logOften, warn);
+      this.sources.approvalEvents.onEvent = this.#webhook.onEvent;
+    }
     this.#resources.defer(() => this.#webhook?.stop());
     this.#resources.defer(async () => void (await Promise.all(this.#streams.map((stream) => stream.stop()))));
     // WHY another signing key: the checkpoints of lost entries must never have a second root.
@@ -224,16 +226,16 @@ export class RunningVault {
   }
 
   endUses(): Promise<void> {
-    return this.#uses.stop();
+    return this.vault.uses.stop();
   }
 
   /** Records the shutdown, if that is why the vault ends, and closes the store. @throws an error of the store */
   async close(recordsStop: boolean): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    const { ledger, keys } = this.vault;
+    const { ledger, keys, uses } = this.vault;
     await this.quiesce();
-    await Promise.all([cutBackup(ledger), this.#uses.stop()]);
+    await Promise.all([cutBackup(ledger), uses.stop()]);
     try {
       const record = () => ledger.submit(serviceEvent('service.stop', null));
       // Retries once: after a failed batch the ledger reloads its state from the store.

@@ -1,12 +1,11 @@
 /** The output at startup: address, data directory, token, and the next commands. */
-
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { ownCommand, quoteForShell, quoteWord } from '../platform/shell-command.ts';
 import { describeAddress } from '../store/postgres/address.ts';
-import type { Service } from './composition.ts';
+import type { RunningServer } from './composition.ts';
 import type { Configuration } from './configuration.ts';
-import { isLoopback } from './hosts.ts';
+import { isLoopback } from './flag-values.ts';
 
 const STEPS = [
   ['put openai/key --service openai', 'stores a key that agents can use without seeing it'],
@@ -15,14 +14,14 @@ const STEPS = [
 ] as const;
 
 const STEPS_AFTER_A_LOSS = [
-  ['audit verify', 'verifies the log'],
+  ['audit verify', 'verifies the audit log'],
   ['audit export', 'prints it'],
   ['audit accept-rollback', 'accepts the loss'],
 ] as const;
 
 /** The lines of the banner. A token that the operator supplied is never printed. */
 export function startupBanner(
-  service: Pick<Service, 'address' | 'adminToken' | 'warnings' | 'status'>,
+  service: Pick<RunningServer, 'address' | 'adminToken' | 'warnings' | 'status'>,
   configuration: Configuration,
 ): string {
   const { dataDir, database, adminTokenFile, printsToken } = configuration;

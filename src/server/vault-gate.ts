@@ -1,8 +1,7 @@
 /**
- * The vault as the server sees it: locked or open, and read-only if its log has lost entries. A locked vault has no
- * keys and no store, and requests to it are rejected with VAULT_LOCKED. Attempts to unlock it are limited.
+ * The vault as the server sees it: locked or open, and read-only if its audit log has lost entries. A locked vault has
+ * no keys and no store, and requests to it are rejected with VAULT_LOCKED. Attempts to unlock it are limited.
  */
-
 import type { Context } from '../core/operation.ts';
 import { decodeStrictBase64 } from '../crypto/primitives.ts';
 import { combineShares, isShareOf, parseShare, type Share } from '../crypto/shares.ts';
@@ -108,10 +107,9 @@ export class VaultGate implements VaultAccess {
     return opened;
   }
 
-  /** @throws UNAVAILABLE after shutdown */
   #exclusively<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#opening.then(() => {
-      if (this.#isStopped) throw new ApiError('UNAVAILABLE', 'The service is stopping.', 1);
+      if (this.#isStopped) throw new ApiError('UNAVAILABLE', 'The server is shutting down.', 1);
       return work();
     });
     this.#opening = done.catch(() => undefined);
@@ -154,7 +152,7 @@ export class VaultGate implements VaultAccess {
     } catch (error) {
       this.#log(`the vault could not be unlocked: ${describe(error)}`);
       if (!(error instanceof StartupError)) throw error;
-      throw new ApiError('UNAVAILABLE', "The vault cannot be opened. The service's log has the cause.", 1);
+      throw new ApiError('UNAVAILABLE', 'The vault cannot be opened. The server log has the cause.', 1);
     }
     if ('slots' in opened) throw this.#attempts.failed(invalidRequest('secret', 'opens no key slot of this vault'));
     this.#install(opened);
@@ -174,8 +172,8 @@ export class VaultGate implements VaultAccess {
       // WHY even after a failure: the reason to lock does not wait until the storage works again.
       await this.#close(running);
       if (failure === null) return;
-      this.#log(`the vault was locked, which the log does not record: ${describe(failure)}`);
-      throw new ApiError('UNAVAILABLE', 'The vault was locked, but the log could not record that.', 1);
+      this.#log(`the vault was locked, which the audit log does not record: ${describe(failure)}`);
+      throw new ApiError('UNAVAILABLE', 'The vault was locked, but the audit log could not record that.', 1);
     });
   }
 
@@ -225,7 +223,7 @@ export class VaultGate implements VaultAccess {
       } catch (error) {
         this.#log(`the vault could not be opened again: ${describe(error)}`);
         if (this.#running === null) this.#retryLater();
-        throw new ApiError('UNAVAILABLE', "The vault cannot be opened. The service's log has the cause.", 1);
+        throw new ApiError('UNAVAILABLE', 'The vault cannot be opened. The server log has the cause.', 1);
       }
     });
   }

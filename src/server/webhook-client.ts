@@ -96,7 +96,6 @@ export interface WebhookMessage {
   /** The same for a repetition. */
   readonly id: string;
   readonly body: string;
-  /** Milliseconds since 1970. */
   readonly sentAt: number;
 }
 

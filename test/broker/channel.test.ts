@@ -1,12 +1,12 @@
-// The channel between the service and the broker's process: whatever bytes arrive, a use ends.
+// The channel between the server and the broker's process: whatever bytes arrive, a use ends.
 
 import assert from 'node:assert/strict';
 import { duplexPair, PassThrough, Readable, Transform } from 'node:stream';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { BrokerUse } from '../../src/broker/broker-client.ts';
 import { startUse } from '../../src/broker/broker-client.ts';
 import { serveBroker } from '../../src/broker/broker-server.ts';
-import type { BrokerUse } from '../../src/broker/broker-use.ts';
 import { Channel } from '../../src/broker/channel.ts';
 import { FRAME } from '../../src/broker/protocol.ts';
 import { bodyOf, headOf, specFor, startUpstream } from './upstream.ts';

@@ -1,4 +1,4 @@
-// What an upstream sends, and an exception about one exchange, end that exchange alone: the same broker serves others.
+// Bytes of an upstream, and an exception about one exchange, end that exchange alone: the same broker serves others.
 
 import assert from 'node:assert/strict';
 import { duplexPair, Readable } from 'node:stream';
@@ -7,7 +7,7 @@ import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'nod
 import { startUse } from '../../src/broker/broker-client.ts';
 import { Channel } from '../../src/broker/channel.ts';
 import type { ChannelStream } from '../../src/broker/channel-stream.ts';
-import { decodeBody } from '../../src/broker/decoding.ts';
+import { decodeBody } from '../../src/broker/upstream-response.ts';
 import { startHostilePeer } from '../kit/hostile-peer.ts';
 import { bodyOf, failureOf, headOf, specFor, startBroker } from './upstream.ts';
 

@@ -4,14 +4,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { buildRequest } from '../../src/broker/injection.ts';
 import type { HeaderPairs, UpstreamRequestSpec } from '../../src/broker/protocol.ts';
-import { UpstreamError } from '../../src/broker/upstream-error.ts';
+import { UpstreamError } from '../../src/broker/protocol.ts';
 import { SERVICES } from '../../src/vault/catalogue/catalogue.ts';
 import { PLAIN_VALUE, specFor } from './upstream.ts';
 
 const TARGET = { port: 443, caPem: 'ca' };
 const build = (fields: Partial<UpstreamRequestSpec>) =>
   buildRequest(specFor(TARGET, { host: 'api.example.com', ...fields }));
-/** What reaches the upstream of the caller's headers. */
+/** The caller's headers that reach the upstream. */
 const passed = (headers: HeaderPairs, fields: Partial<UpstreamRequestSpec> = {}): HeaderPairs => {
   const own = build({ ...fields, headers: [] }).headers.map(([name]) => name);
   return build({ ...fields, headers }).headers.filter(([name]) => !own.includes(name));

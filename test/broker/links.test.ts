@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Maskings } from '../../src/broker/maskings.ts';
 import { Redactor } from '../../src/broker/redaction.ts';
-import { responseHeaders, rewriteLinks } from '../../src/broker/response-headers.ts';
+import { responseHeaders, rewriteLinks } from '../../src/broker/upstream-response.ts';
 import { specFor } from './upstream.ts';
 
 const MARKS = ['+', '/', '=', '&', "'", '"', '~', '\\', '<', '>', '`', '{', '|', '}', '^', ' ', '%', '#', '?', ';'];

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Address } from '../../src/broker/connections.ts';
+import type { Address } from '../../src/broker/upstream-connections.ts';
 import { bodyOf, failureOf, headOf, specFor, startEngine, startUpstream } from './upstream.ts';
 
 const LOCAL: Address = { address: '127.0.0.1', family: 4 };

@@ -13,11 +13,10 @@ import {
   constants as zlib,
   zstdCompressSync,
 } from 'node:zlib';
-import { decodeBody } from '../../src/broker/decoding.ts';
 import { Maskings } from '../../src/broker/maskings.ts';
 import type { UpstreamRequestSpec } from '../../src/broker/protocol.ts';
 import { Redactor } from '../../src/broker/redaction.ts';
-import { responseHeaders } from '../../src/broker/response-headers.ts';
+import { decodeBody, responseHeaders } from '../../src/broker/upstream-response.ts';
 import type { Masking } from '../../src/masking/masking.ts';
 import type { Placement } from '../../src/vault/use/target.ts';
 import { Dice, newSeed } from '../kit/dice.ts';
@@ -75,7 +74,7 @@ async function subjectOf({ value, placement }: (typeof VALUES)[number]): Promise
 
 const SUBJECTS = await Promise.all(VALUES.map(subjectOf));
 
-/** What may stand next to a form without being a part of it in any reading. */
+/** Text that may stand next to a form without being a part of it in any reading. */
 const BREAKS = ['\n', '\r\n', '\r\r\n'] as const;
 const CALM = ':, .;|';
 const WILD = '"{}:, =%&;\\/s\0\xff0aA';
@@ -119,7 +118,7 @@ function split(dice: Dice, bytes: Buffer, isEvents: boolean): Buffer[] {
   return [0, ...cuts].map((cut, at) => bytes.subarray(cut, cuts[at] ?? bytes.length));
 }
 
-/** What the decoder makes of a body that arrives in these chunks. */
+/** The decoded body that arrives in these chunks. */
 async function decode(chunks: readonly Buffer[], coding: string): Promise<readonly Buffer[]> {
   // A socket yields no empty chunks.
   const received = Readable.from(chunks.filter(({ length }) => length > 0));

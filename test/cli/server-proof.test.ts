@@ -11,8 +11,8 @@ import { after, test } from 'node:test';
 import { withProof } from '../../src/cli/settings/connection-proof.ts';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import { directFetch } from '../../src/client/node-fetch.ts';
-import { challengeService } from '../../src/server/announcement.ts';
 import { lockDataDir } from '../../src/server/data-dir.ts';
+import { challengeServer } from '../../src/server/server-files.ts';
 import { newHome } from '../kit/command.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { findPort } from '../kit/port.ts';
@@ -137,7 +137,7 @@ test('every connection proves itself: a listener that takes the port between two
   const killed = await started(t);
   const { dataDir, service } = killed;
   const { address } = service;
-  const own = { dataDir, address, challengeService: async (asked: string, of: string) => challengeService(asked, of) };
+  const own = { dataDir, address, challengeService: async (asked: string, of: string) => challengeServer(asked, of) };
   const fetchOwn = directFetch(withProof(own));
   const health = () => fetchOwn(`${address}/api/v1/health`);
   assert.equal((await health()).status, 200);
@@ -164,7 +164,7 @@ test('calls of one client at once share no connection that has not proved itself
     address,
     challengeService: async (of: string, at: string) => {
       asked.push(at);
-      return challengeService(of, at);
+      return challengeServer(of, at);
     },
   };
   const fetchOwn = directFetch(withProof(own));

@@ -59,7 +59,7 @@ test('a node that cannot reach the database is locked, although that cannot be r
   proxy.close();
   const { status, body } = await node.admin.post('/api/v1/lock', {});
   assert.deepEqual([status, body.error?.code], [503, 'UNAVAILABLE']);
-  assert.match(body.error.message, /^The vault was locked, but the log could not record that/);
+  assert.match(body.error.message, /^The vault was locked, but the audit log could not record that/);
   assert.deepEqual((await node.anonymous.get('/api/v1/health')).body, { data: { status: 'locked' } });
   proxy.open();
   assert.equal((await node.admin.get('/api/v1/audit')).body.error?.code, 'VAULT_LOCKED');

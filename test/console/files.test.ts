@@ -138,7 +138,7 @@ test('an installation whose console is not built says so', async (t) => {
     const { status, body } = toErrorResponse(toApiError(error) ?? assert.fail());
     return reply.code(status).send(body);
   });
-  addConsole(app, { consoleFiles: () => null, measures: new RequestMeasures() });
+  addConsole(app, new RequestMeasures(), () => null);
   const { statusCode, body } = await app.inject('/console/');
   assert.equal(statusCode, 404);
   assert.match(body, /The console is not built/);

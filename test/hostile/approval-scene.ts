@@ -1,4 +1,4 @@
-/** A service whose agents need approvals for each use of a credential, with a real upstream and two approvers. */
+/** A server whose agents need approvals for each use of a credential, with a real upstream and two approvers. */
 import assert from 'node:assert/strict';
 import { startUpstream } from '../broker/upstream.ts';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';

@@ -14,7 +14,7 @@ export interface UseCall {
 }
 
 export interface DoorResponse {
-  /** The status of the upstream if it answered; otherwise the status of the service. */
+  /** The status of the upstream if it answered; otherwise the status of the server. */
   readonly status: number;
   readonly head: string;
   /** Whether the upstream's response was passed on. */
@@ -27,7 +27,7 @@ export interface DoorResponse {
   readonly body: Buffer;
 }
 
-/** The service, and who calls it. `token` null: without one. */
+/** The server, and who calls it. `token` null: without one. */
 export interface Caller {
   readonly address: string;
   readonly token: string | null;
@@ -57,7 +57,7 @@ function toRequest({ token }: Caller, call: UseCall, origin: string, variant: nu
   const { body = '' } = call;
   const lines = [
     `${call.method} ${target} HTTP/1.1`,
-    // An agent that names another host sends it instead of the service's own, or in addition.
+    // An agent that names another host sends it instead of the server's own, or in addition.
     ...(names.includes('host') && variant % 2 === 0 ? [] : [`Host: ${host}`]),
     ...(token === null ? [] : [`Authorization: Bearer ${token}`]),
     ...Object.entries(call.headers).map(([name, value]) => `${name}: ${value}`),

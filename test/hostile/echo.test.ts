@@ -1,4 +1,4 @@
-// No request data appears in an error, the service log or the audit log, and no secret is stored in plaintext.
+// No request data appears in an error, the server log or the audit log, and no secret is stored in plaintext.
 // SOURCE: decisions, "HTTP"; security, P4, P9 and "Secrets echoed by error texts and debug modes" (CVE-2025-4166,
 // CVE-2024-8365).
 
@@ -7,7 +7,7 @@ import { randomBytes, sign } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import { createClient, readAgentKey } from '../kit/client.ts';
 import { findBytes } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
@@ -212,7 +212,7 @@ test('a value appears only in the response to its retrieval', async () => {
   assert.deepEqual(await found(mark), []);
 });
 
-test('the audit log, the service log and the database hold no token, nonce, signature or private key', async () => {
+test('the audit log, the server log and the database hold no token, nonce, signature or private key', async () => {
   const pem = readFileSync(join(dataDir, 'agents/insider/private_key.pem'), 'utf8').split('\n')[1] ?? '';
   const secrets = { session, nonce: issued.nonce, signature, pem, admin: service.adminToken };
   const log = await exportLog();

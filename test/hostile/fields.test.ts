@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { eventOf, PERMISSIONS } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route.ts';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
 import { exampleOf } from '../kit/examples.ts';
 import { assertInvalid, assertRejected } from '../kit/responses.ts';

@@ -1,4 +1,4 @@
-// A service with data, and the assertion that hostile requests change none of it.
+// A server with data, and the assertion that hostile requests change none of it.
 
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
@@ -132,7 +132,7 @@ function toBytes(asking: RequestParts, adminToken: string): Buffer {
 
 type Rows = Readonly<Record<string, readonly DatabaseRow[]>>;
 
-/** WHY: challenges end after a minute, and the service removes them while a test with many requests runs. */
+/** WHY: challenges end after a minute, and the server removes them while a test with many requests runs. */
 function withoutExpired({ spent_challenges = [], ...rows }: Rows, now: number): Rows {
   return { ...rows, spent_challenges: spent_challenges.filter(({ expires_at }) => Number(expires_at) > now) };
 }

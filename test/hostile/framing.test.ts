@@ -19,7 +19,7 @@ const LAST = fixture.bytesOf({ target: '/api/v1/health' });
 const statusesIn = (text: string): number[] =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
 
-/** The status of each response on one connection, in order, until the service closes it. */
+/** The status of each response on one connection, in order, until the server closes it. */
 async function statusesOf(...parts: readonly (string | Uint8Array)[]): Promise<number[]> {
   const { bytes } = await sendRaw(address, Buffer.concat(parts.map((part) => Buffer.from(part))));
   return statusesIn(String(bytes));

@@ -1,11 +1,11 @@
 // Fuzzing over the route table and byte by byte: no response is a 5xx, every error has
-// the documented shape, and the service stays healthy. `npm run test:weekly` runs many more cases.
+// the documented shape, and the server stays healthy. `npm run test:weekly` runs many more cases.
 
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import { runs, wellFormedText } from '../kit/property.ts';
 import { toResponse } from '../kit/raw.ts';
 import { assertSound, type RequestParts, startFixture } from './fixture.ts';

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { after, describe, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { SERVICE_TIMEOUTS } from '../../src/server/composition.ts';
+import { SERVER_TIMEOUTS } from '../../src/server/composition.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { toResponse } from '../kit/raw.ts';
 import { assertRejected } from '../kit/responses.ts';
@@ -76,7 +76,7 @@ const SLOW_BODIES: Readonly<Record<string, readonly [first: string, drop: string
 
 test('the default time limits are 10 s for headers, 30 s for a request, 10 s at the stop and 25 s for approvals', () => {
   const caller = { headersMs: 10_000, requestMs: 30_000, checkIntervalMs: 1000, silenceMs: 300_000 };
-  assert.deepEqual(SERVICE_TIMEOUTS, { ...caller, stopMs: 10_000, approvalHoldMs: 25_000 });
+  assert.deepEqual(SERVER_TIMEOUTS, { ...caller, stopMs: 10_000, approvalHoldMs: 25_000 });
 });
 
 describe('slow callers', { concurrency: true }, () => {

@@ -1,5 +1,5 @@
 /**
- * A service, a hostile upstream and an agent that may use three credentials there without seeing them. Each attempt is
+ * A server, a hostile upstream and an agent that may use three credentials there without seeing them. Each attempt is
  * made at both endpoints.
  */
 import assert from 'node:assert/strict';
@@ -27,7 +27,7 @@ export type Respond = (response: ServerResponse, request: IncomingMessage) => un
 
 const DOORS = ['one call', 'base URL'] as const;
 type Door = (typeof DOORS)[number];
-/** Statuses of a rejection by the service. A raw request can be rejected before it is one for a base URL. */
+/** Statuses of a rejection by the server. A raw request can be rejected before it is one for a base URL. */
 const REJECTED: Readonly<Record<Door, readonly number[]>> = {
   'one call': [400, 403, 502],
   'base URL': [400, 403, 404, 405, 421, 502],

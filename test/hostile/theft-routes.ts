@@ -1,7 +1,7 @@
-// An agent that may use a credential cannot get its value through the service's own routes, states and errors.
+// An agent that may use a credential cannot get its value through the server's own routes, states and errors.
 
 import assert from 'node:assert/strict';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import { assertUnreadable, attempt, PATHS, tokenOf, VALUE } from './theft-fixture.ts';
 
 const bearer = { kind: 'bearer' };

@@ -14,7 +14,7 @@ const BODY = '{"agent_name":"insider"}';
 /** Only a hang reaches this limit. */
 const HANG_MS = 120_000;
 
-/** Sends the request's head, then as much body as the service accepts until it closes the connection. */
+/** Sends the request's head, then as much body as the server accepts until it closes the connection. */
 function push(asking: RequestParts): Promise<{ text: string; pushed: number; isEnded: boolean }> {
   const block = Buffer.alloc(64 * 1024, 0x20);
   return new Promise((resolve) => {

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { after, test } from 'node:test';
-import type { Address } from '../../src/broker/connections.ts';
+import type { Address } from '../../src/broker/upstream-connections.ts';
 import { specFor, startEngine, startUpstream } from '../broker/upstream.ts';
 import { Dice, newSeed } from '../kit/dice.ts';
 import { scaled } from '../kit/scale.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ServiceTimeouts } from '../../src/server/composition.ts';
+import type { ServerTimeouts } from '../../src/server/composition.ts';
 import { type Client, createClient } from './client.ts';
 import { newDatabase } from './database.ts';
 import { closeBeforeRemoval, type Scope, temporaryDirectory } from './directory.ts';
@@ -22,7 +22,7 @@ interface Choices {
   /** The URL to which each node connects instead, such as that of a proxy. */
   readonly urlOf?: (node: number) => string;
   /** Time limits of nodes in this process. */
-  readonly timeouts?: Partial<ServiceTimeouts>;
+  readonly timeouts?: Partial<ServerTimeouts>;
 }
 
 function writePrivate(file: string, text: string): string {

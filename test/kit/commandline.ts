@@ -5,9 +5,9 @@
 
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { main } from '../../src/cli/main.ts';
-import { challengeService } from '../../src/server/announcement.ts';
+import { challengeServer } from '../../src/server/server-files.ts';
 
-const challenge = async (...asked: Parameters<typeof challengeService>) => challengeService(...asked);
+const challenge = async (...asked: Parameters<typeof challengeServer>) => challengeServer(...asked);
 
 const OWN_UMASK = 0o077;
 /** Commands that start programs, handle signals, or exit the process. */

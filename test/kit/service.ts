@@ -1,7 +1,7 @@
 /** The real service in this process: on the store of the run, with a real socket on a free loopback port. */
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { SERVICE_TIMEOUTS, type Service, type ServiceTimeouts, startService } from '../../src/server/composition.ts';
+import { type RunningServer, SERVER_TIMEOUTS, type ServerTimeouts, startServer } from '../../src/server/composition.ts';
 import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
 import { createLog } from '../../src/server/log.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
@@ -37,7 +37,7 @@ export async function startTestService(
   flags: readonly string[] = [],
   dataDir = join(temporaryDirectory(scope), 'data'),
   syncFile?: SyncFile,
-  timeouts: Partial<ServiceTimeouts> = {},
+  timeouts: Partial<ServerTimeouts> = {},
   onStorageFailure = (line: string): void => {
     throw new Error(line);
   },
@@ -48,13 +48,13 @@ export async function startTestService(
     ['--data-dir', dataDir, '--listen', '127.0.0.1:0', '--log-level', 'silent', ...flags],
     url === null ? {} : { LEASEHOLD_DATABASE_URL: url },
   ) as Configuration;
-  const service: Service = await startService(
+  const service: RunningServer = await startServer(
     configuration,
     createLog(configuration.logLevel),
     onStorageFailure,
     syncFile,
     {
-      ...SERVICE_TIMEOUTS,
+      ...SERVER_TIMEOUTS,
       ...timeouts,
     },
   );

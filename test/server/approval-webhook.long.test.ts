@@ -117,7 +117,7 @@ test('each request and each outcome is one signed message with a link, and nothi
     calls.slice(0, 2).map(({ headers }) => headers['webhook-id']),
     [`approval-${id}-requested`, `approval-${id}-approved`],
   );
-  // What the message contains answers nothing: not without an operator, and not without the nonce.
+  // The content of the message answers nothing: not without an operator, and not without the nonce.
   const path = `/api/v1/approvals/${id}/approve`;
   assert.equal((await service.anonymous.post(path, { nonce: id })).status, 401);
   assert.equal((await agent.post(path, { nonce: id })).status, 403);

@@ -1,4 +1,4 @@
-// The command line of the service: every flag and variable, their precedence, and one-line errors for wrong values.
+// The command line of the server: every flag and variable, their precedence, and one-line errors for wrong values.
 // SOURCE: docs/decisions.md, "The process".
 
 import assert from 'node:assert/strict';

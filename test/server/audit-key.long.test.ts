@@ -20,7 +20,7 @@ async function vaultFlags(dataDir: string): Promise<string[]> {
   return ['--data-dir', dataDir, ...(url === null ? [] : ['--database', url])];
 }
 
-test('audit key prints the key of the entry MACs, also while the service runs, and changes no file', async (t) => {
+test('audit key prints the key of the entry MACs, also while the server runs, and changes no file', async (t) => {
   const dataDir = await copyVault(t);
   const service = await startTestService(t, [], dataDir);
   const before = photographRunning(dataDir);

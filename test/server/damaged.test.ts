@@ -1,4 +1,4 @@
-// Altered databases: the service refuses to start with one line, or starts and warns; it never crashes.
+// Altered databases: the server does not start and prints one line, or starts and warns; it never crashes.
 // SOURCE: SECURITY.md, P10; docs/decisions.md, "The process". test/spec and test/vault verify damaged logs,
 // and test/sqlite tests damaged SQLite files.
 

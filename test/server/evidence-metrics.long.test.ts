@@ -13,7 +13,7 @@ const AGE = 'leasehold_backup_age_seconds';
 const isShown = (families: ReadonlyMap<string, Family>, name: string): boolean =>
   (families.get(name)?.series.length ?? 0) > 0;
 
-/** The page with the first count of a service that has just started. */
+/** The page with the first count of a server that has just started. */
 async function firstCount({ address }: TestService) {
   await until(async () => isShown(await scrape(address), 'leasehold_data_key_seals'));
   return scrape(address);

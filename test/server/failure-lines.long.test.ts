@@ -51,7 +51,7 @@ test('a checkpoint that contradicts the log', async (t) => {
   const { stop } = startCheckpointing(vault.ledger, vault.checkpoints, (...line) => lines.push(line));
   await stop();
   const reason = 'The stored checkpoint of 1 entries was altered: the log was rolled back or altered.';
-  assert.deepEqual(lines[0], [`a checkpoint of the log could not be signed; the server retries: ${reason}`]);
+  assert.deepEqual(lines[0], [`a checkpoint of the audit log could not be signed; the server retries: ${reason}`]);
 });
 
 test('rejected requests, however many, hide no failure', () => {

@@ -33,7 +33,7 @@ test('a receiver that answers with __proto__ as header and trailer receives the 
   assert.equal((await admin.get('/api/v1/health')).status, 200);
 });
 
-test('a receiver that switches protocols without a request for it fails its stream, and the service stops', async (t) => {
+test('a receiver that switches protocols without a request for it fails its stream, and the server stops', async (t) => {
   const switching = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n';
   const { port } = await startHostilePeer(t, () => ({ pieces: [Buffer.from(switching)], end: 'stay' }));
   const service = await startTestService(t, webhookStream(t, `http://127.0.0.1:${port}/`));

@@ -32,7 +32,7 @@ const KEPT = ['agent_id', 'private_key.pem'];
 const agents = (dataDir: string, ...parts: string[]) => join(dataDir, 'agents', ...parts);
 const names = (dataDir: string, ...parts: string[]) => readdirSync(agents(dataDir, ...parts)).sort();
 
-/** Starts a service, changes the vault, and stops it. */
+/** Starts a server, changes the vault, and stops it. */
 async function during(
   t: TestContext,
   dataDir: string,

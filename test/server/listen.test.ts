@@ -115,7 +115,7 @@ test('a server on loopback has its port on both addresses, with the same rules, 
   assert.equal((await anonymous.get('/api/v1/health')).status, 200);
 });
 
-test('a service does not start where another program has its port on the other loopback address', async (t) => {
+test('a server does not start where another program has its port on the other loopback address', async (t) => {
   for (const [host, other] of [['127.0.0.1', '[::1]'] as const, ['[::1]', '127.0.0.1'] as const]) {
     const port = await findPort();
     assert.equal(await takePort(t, other, port), null);

@@ -1,4 +1,4 @@
-// A vault that only a person opens starts locked; `unlock` opens it, and `lock` closes it while the service runs.
+// A vault that only an operator opens starts locked; `unlock` opens it, and `lock` closes it while the server runs.
 
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -123,7 +123,7 @@ test('without its root key file the vault starts locked, and a passphrase or sha
   assert.equal((await service.admin.get('/api/v1/audit/verify')).body.data.valid, true);
 });
 
-/** A service that starts locked, after its vault got slots and lost its root key file. */
+/** A server that starts locked, after its vault got slots and lost its root key file. */
 async function startLocked<T>(t: TestContext, add: (first: TestService) => Promise<T>, flags: readonly string[] = []) {
   const dataDir = await copyVault(t);
   const first = await startTestService(t, [], dataDir);

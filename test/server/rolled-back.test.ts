@@ -59,7 +59,7 @@ test('nothing but the log is served, to the administrator alone, and nothing is 
   const { admin, as, anonymous } = service;
   for (const path of ['/api/v1/audit/checkpoint', '/api/v1/agents', '/openapi.json', '/nowhere']) {
     const message = assertRejected(await admin.get(path), 'UNAVAILABLE');
-    assert.match(message, /The log has lost entries.*leasehold audit accept-rollback/, path);
+    assert.match(message, /The audit log has lost entries.*leasehold audit accept-rollback/, path);
   }
   for (const path of ['/api/v1/credentials', '/api/v1/use', '/api/v1/lock', '/api/v1/panic', '/api/v1/backup']) {
     assertRejected(await admin.post(path, {}), 'UNAVAILABLE');
@@ -110,7 +110,7 @@ test('commands list, verify and export the log; others report the loss, and do n
     assert.equal(code, 0, stderr);
   }
   const { code, stderr } = await home.leasehold(['list']);
-  assert.deepEqual([code, /The log has lost entries/.test(stderr)], [2, true]);
+  assert.deepEqual([code, /The audit log has lost entries/.test(stderr)], [2, true]);
 });
 
 test('of a vault that a person has unlocked the loss is accepted without another secret', async (t) => {

@@ -119,7 +119,7 @@ for (const remaining of combinations) {
   });
 }
 
-test('slots are added, tested and removed while the service serves, without a failed request', async (t) => {
+test('slots are added, tested and removed while the server serves, without a failed request', async (t) => {
   const service = await startTestService(t, [], await copyVault(t));
   const agent = await service.agent('ci', { 'a/*': ['retrieve'] });
   let [isOver, served] = [false, 0];

@@ -1,4 +1,4 @@
-// What happens when a key slot does not open: it is not added, and at a start another slot opens the vault.
+// A key slot that does not open is not added, and at startup another slot opens the vault.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -104,7 +104,7 @@ test('a region, a token file and a root key file that cannot be used leave the n
   await assert.rejects(openUnattended(stored, found, slotSecretsOf(without, found)), { message: line });
 });
 
-test('the service starts with another slot if its root key file is a link to itself', async (t) => {
+test('the server starts with another slot if its root key file is a link to itself', async (t) => {
   const [dataDir, flags] = [
     await copyVault(t),
     ['--transit-token-file', tokenFile, '--transit-address', await startTransit(t)],

@@ -1,4 +1,4 @@
-// The kinds of slots that open without a person.
+// The kinds of unattended slots.
 
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -64,7 +64,7 @@ test('a systemd credential opens its slot, and only a file of its directory', as
   await assert.rejects(systemdSlots(undefined).open(parameters, VAULT), /CREDENTIALS_DIRECTORY is not set/);
 });
 
-test('the service starts with Transit alone, and continues when it cannot be reached', async (t) => {
+test('the server starts with Transit alone, and continues when it cannot be reached', async (t) => {
   const dataDir = await copyVault(t);
   const tokenFile = join(temporaryDirectory(t), 'token');
   writeFileSync(tokenFile, TRANSIT_TOKEN, { mode: 0o600 });
@@ -87,7 +87,7 @@ test('the service starts with Transit alone, and continues when it cannot be rea
   await assertNoStart(t, dataDir, /No key slot opens the vault\. Key slot bao: Transit cannot be reached/, flags);
 });
 
-test('a root key that was lost while the service runs opens no slot, and a new slot writes another file', async (t) => {
+test('a root key that was lost while the server runs opens no slot, and a new slot writes another file', async (t) => {
   const dataDir = await copyVault(t);
   const service = await startTestService(t, [], dataDir);
   const testFile = async () => (await service.admin.post('/api/v1/key/slots/file/test', {})).body.data;

@@ -1,4 +1,4 @@
-// The modules that the service loads at startup, which are most of its memory at rest.
+// The modules that the server loads at startup, which are most of its memory at rest.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -21,7 +21,7 @@ const preload = `data:text/javascript,${encodeURIComponent(REPORT)}`;
 const output = execFileSync(process.execPath, ['--import', preload, SERVER, '--help'], { encoding: 'utf8' });
 const names: string[] = JSON.parse(output.slice(output.lastIndexOf('\n') + 1));
 
-test('the start loads the service', () => {
+test('the start loads the server', () => {
   assert.ok(names.some((name) => name.endsWith('src/server/composition.ts')));
   assert.ok(names.some((name) => name.includes('/node_modules/fastify/')));
 });
@@ -31,7 +31,7 @@ for (const [name, part] of [
   ['the client of metrics', '/node_modules/prom-client/'],
   ["AWS's SDK", '/node_modules/@aws-sdk/'],
   ['the encryption of backups', '/node_modules/age-encryption/'],
-  ['the log streams', '/src/server/streams/sinks.ts'],
+  ['the log streams', '/src/server/log-streams.ts'],
   ["Node's client and streams of browsers", 'NativeModule internal/deps/undici/'],
 ] as const) {
   test(`the start does not load ${name}`, () => {

@@ -7,9 +7,9 @@ import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { UsageError } from '../../src/platform/errors.ts';
-import { CheckpointSinks } from '../../src/server/checkpoint-sinks.ts';
-import { parseStreams } from '../../src/server/receiver-options.ts';
-import { LogStream } from '../../src/server/streams/log-stream.ts';
+import { CheckpointSinks } from '../../src/server/checkpoint-files.ts';
+import { parseStreams } from '../../src/server/flag-values.ts';
+import { LogStream } from '../../src/server/log-streams.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import {

@@ -1,10 +1,10 @@
-// Sweeping in a running service: in steps, with pauses, until it stops. test/sqlite tests it with a failing disk.
+// Sweeping in a running server: in steps, with pauses, until it stops. test/sqlite tests it with a failing disk.
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { startClock } from '../../src/ledger/clock.ts';
 import { startSweeping } from '../../src/server/background-tasks.ts';
-import { createLog, type ServiceLog, withoutRepetitions } from '../../src/server/log.ts';
+import { createLog, type ServerLog, withoutRepetitions } from '../../src/server/log.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import type { SweepResult } from '../../src/store/store.ts';
 import { aLease, commit, KEYS, leased, T0 } from '../contract/rows.ts';
@@ -20,7 +20,7 @@ async function sweepOn(
   t: TestContext,
   before: (steps: number) => unknown,
   leases = 0,
-  log: ServiceLog = createLog('silent'),
+  log: ServerLog = createLog('silent'),
 ) {
   const directory = temporaryDirectory(t);
   const store = await openStore(directory);
@@ -88,7 +88,7 @@ test('a backlog is deleted in steps, with other work between them', async (t) =>
 test('an outage of the storage is logged in one line with the reason, and not as a bug', async (t) => {
   const outage = new StoreError('unavailable', 'PostgreSQL: the connection was lost');
   const lines: unknown[][] = [];
-  const log: ServiceLog = { ...createLog('silent'), error: (...line) => void lines.push(line) };
+  const log: ServerLog = { ...createLog('silent'), error: (...line) => void lines.push(line) };
   const fail = (): never => {
     throw outage;
   };

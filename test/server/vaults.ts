@@ -49,10 +49,10 @@ export function photograph(dir: string): Record<string, string> {
   return shots;
 }
 
-/** What a running service writes without a request. */
+/** The files that a running server writes without a request. */
 const WRITTEN = /^\.\/(?:leasehold\.db|checkpoints\.log)/;
 
-/** The same for a running service, without what it writes. */
+/** The same for a running server, without the files that it writes. */
 export function photographRunning(dir: string): Record<string, string> {
   return Object.fromEntries(Object.entries(photograph(dir)).filter(([name]) => !WRITTEN.test(name)));
 }
@@ -62,7 +62,7 @@ async function photographVault(dataDir: string) {
   return { directory: photograph(dataDir), rows: STORE === 'sqlite' ? {} : await dumpDatabase(dataDir) };
 }
 
-/** Asserts that the service does not start there, throws an error of one line, and changes nothing. */
+/** Asserts that the server does not start there, throws an error of one line, and changes nothing. */
 export async function assertNoStart(scope: Scope, dataDir: string, reason: RegExp, flags: readonly string[] = []) {
   const before = await photographVault(dataDir);
   await assert.rejects(startTestService(scope, flags, dataDir), (error) => {
@@ -89,12 +89,12 @@ export function agentIdOf(dataDir: string, name: string): string {
   return readFileSync(join(dataDir, 'agents', name, 'agent_id'), 'utf8').trim();
 }
 
-/** Whether the service serves the vault. Fails for an error that is not one line for the operator. */
+/** Whether the server serves the vault. Fails for an error that is not one line for the operator. */
 export async function outcomeOfStart(scope: Scope, dataDir: string): Promise<'refused' | 'started'> {
   try {
     const service = await startTestService(scope, [], dataDir);
     const isRefused = await isRolledBack(service);
-    // A read may detect the damage and stop the service.
+    // A read may detect the damage and stop the server.
     await service.stop().catch(() => undefined);
     return isRefused ? 'refused' : 'started';
   } catch (error) {

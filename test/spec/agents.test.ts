@@ -28,7 +28,7 @@ test('POST /agents returns 201 with name, public_key and registered_at, and neve
   assert.equal(answer.text.includes(pem.split('\n')[1] ?? pem), false);
 });
 
-test('the service generates the key pair and stores the private key in the agent’s directory, as PKCS#8 PEM', async () => {
+test('the server generates the key pair and stores the private key in the agent’s directory, as PKCS#8 PEM', async () => {
   const { public_key } = dataOf(await register('paired'), 201, 'name public_key registered_at');
   const file = join(keyDir('paired'), 'private_key.pem');
   const pem = readFileSync(file, 'utf8');

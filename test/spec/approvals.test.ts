@@ -37,7 +37,7 @@ interface Pending {
 const approveAs = (by: Client, { approval_id: id, nonce }: Pending) =>
   by.post(`/api/v1/approvals/${id}/approve`, { nonce });
 
-/** A service that holds requests for that time. */
+/** A server that holds requests for that time. */
 async function startHolding(approvalHoldMs: number) {
   const service = await startTestService({ after }, [], undefined, undefined, { approvalHoldMs });
   const alice = await addOperator(service, 'alice', ['approver']);
@@ -180,7 +180,7 @@ test('the five outcomes are told apart', async () => {
   });
   const hopeless = await call(agent, 'five');
   assert.deepEqual([hopeless.status, errorOf(hopeless).code], [403, 'NO_APPROVER']);
-  // The log tells the five apart, too. The service records an end that no answer caused.
+  // The log tells the five apart, too. The server records an end that no answer caused.
   const entriesOf = async (event: string, query: string): Promise<{ agent_name: string; reason: string }[]> =>
     dataOf(await admin.get(`/api/v1/audit?event_type=approval.${event}&${query}`));
   const timeouts = () => entriesOf('timeout', `resource=approval:${slowId}`);

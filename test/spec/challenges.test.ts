@@ -6,11 +6,11 @@ import { generateKeyPairSync, type KeyObject, randomUUID, sign } from 'node:cryp
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { readAgentKey } from '../kit/client.ts';
+import { readAgentKey, type TestResponse } from '../kit/client.ts';
 import { dumpCallerData, dumpDatabase } from '../kit/direct-db.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { assertRejected, dataOf, TIMESTAMP, UUID } from '../kit/responses.ts';
-import { startTestService } from '../kit/service.ts';
+import { assertRejected, auditEntriesOf, dataOf, TIMESTAMP, UUID } from '../kit/responses.ts';
+import { startTestService, type TestService } from '../kit/service.ts';
 
 const CHALLENGE = 'challenge_id nonce expires_at';
 const SESSION = 'session_id agent_name expires_at expires_in';
@@ -116,4 +116,43 @@ test('/auth/* is also served under /api/v1/auth/*', async () => {
   assert.deepEqual(dataOf(await agent.get('/auth/session'), 200, SESSION), session);
   assert.equal((await agent.delete('/api/v1/auth/session')).status, 204);
   assertRejected(await agent.get('/auth/session'), 'UNAUTHENTICATED');
+});
+
+// Failed logins are throttled over HTTP; test/vault/login-throttle.test.ts tests the numbers.
+
+/** An issued challenge with a signature by another key. */
+async function wrongProof({ anonymous }: TestService, agent_name: string) {
+  const { body } = await anonymous.post('/auth/challenge', { agent_name });
+  return { challenge_id: body.data.challenge_id, signature: 'AAAA', agent_name };
+}
+
+test('failed logins from an address are recorded up to a limit, then 429 and unrecorded; X-Forwarded-For tells it only from a trusted proxy', async (t) => {
+  const failMany = async (service: TestService): Promise<readonly TestResponse[]> => {
+    const proof = await wrongProof(service, 'forwarded');
+    return Promise.all(
+      Array.from({ length: 64 }, (_, n) => {
+        const headers = { 'x-forwarded-for': `192.0.2.${n}` };
+        return service.anonymous.call('POST', '/auth/verify', proof, headers);
+      }),
+    );
+  };
+  const direct = await startTestService(t);
+  await direct.agent('forwarded');
+  let recorded: string[] = [];
+  const entries = await auditEntriesOf(direct, async () => {
+    const answers: TestResponse[] = [];
+    const limited = () => answers.filter(({ status }) => status === 429);
+    // A slow machine is allowed one more failure for each second that it takes.
+    while (limited().length === 0) answers.push(...(await failMany(direct)));
+    for (const answer of limited()) assertRejected(answer, 'RATE_LIMITED');
+    const failed = answers.filter(({ status }) => status !== 429);
+    for (const answer of failed) assertRejected(answer, 'AUTH_FAILED');
+    recorded = failed.map(() => 'auth.verify denied');
+  });
+  assert.deepEqual(
+    entries.map(({ event_type, result }) => `${event_type} ${result}`),
+    recorded,
+  );
+  const behindProxy = await failMany(await startTestService(t, ['--trusted-proxy', '127.0.0.1']));
+  assert.deepEqual([...new Set(behindProxy.map(({ status }) => status))], [401]);
 });

@@ -1,4 +1,4 @@
-// Configuration, and the addresses on which the service listens. SOURCE: docs/decisions.md, "The process".
+// Configuration, and the addresses on which the server listens. SOURCE: docs/decisions.md, "The process".
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ test('plain HTTP outside loopback is rejected unless TLS is configured or --inse
     assert.notEqual(start(address), null);
 });
 
-test('the service listens on a Unix socket, and remote_addr is null there', async (t) => {
+test('the server listens on a Unix socket, and remote_addr is null there', async (t) => {
   const directory = temporaryDirectory(t);
   const socketPath = join(directory, 's');
   const service = await startTestService(t, ['--listen', `unix:${socketPath}`], join(directory, 'data'));
@@ -40,7 +40,7 @@ test('the service listens on a Unix socket, and remote_addr is null there', asyn
   assert.deepEqual([entry.event_type, entry.remote_addr], ['credential.list', null]);
 });
 
-test('with a certificate the service accepts only TLS', async (t) => {
+test('with a certificate the server accepts only TLS', async (t) => {
   const { flags, certFile } = makeCertificate(t);
   const service = await startTestService(t, flags);
   assert.match(service.address, /^https:/);

@@ -9,7 +9,7 @@ import type { TSchema } from 'typebox';
 import { ERROR_STATUS } from '../../src/api/errors.ts';
 import { EVENT_TYPES, PERMISSIONS } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route.ts';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import { RESULTS } from '../../src/vault/audit/audit-entry.ts';
 import { ACTIONS } from '../../src/vault/policies/policy.ts';
 import { startUpstream } from '../broker/upstream.ts';

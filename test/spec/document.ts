@@ -1,4 +1,4 @@
-/** The OpenAPI document as the service serves it, and whether responses conform to it. */
+/** The OpenAPI document as the server serves it, and whether responses conform to it. */
 import assert from 'node:assert/strict';
 import { Compile } from 'typebox/schema';
 import type { TestResponse } from '../kit/client.ts';

@@ -1,4 +1,4 @@
-// The independent verifier agrees with the service about the service's own export.
+// The independent verifier agrees with the server about the server's own export.
 // SOURCE: docs/decisions.md, "The audit log".
 
 import assert from 'node:assert/strict';
@@ -10,7 +10,7 @@ import { until } from '../kit/log-receivers.ts';
 import { startTestService } from '../kit/service.ts';
 import { vaultKeysOf } from '../kit/vault-keys.ts';
 
-test('the independent verifier agrees with the service about an intact and an altered export', async (t) => {
+test('the independent verifier agrees with the server about an intact and an altered export', async (t) => {
   const service = await startTestService(t);
   const agent = await service.agent('ci', { 'prod/*': ['retrieve', 'list'] });
   await service.admin.post('/api/v1/credentials', { path: 'prod/key', value: 'a value' });

@@ -1,4 +1,4 @@
-// The schemas of the OpenAPI document and core's parsers have the same grammars: the service accepts every text that
+// The schemas of the OpenAPI document and core's parsers have the same grammars: the server accepts every text that
 // the schema of a field accepts, and rejects every other, naming the field. SOURCE: docs/decisions.md, "Requests" and
 // "Names and paths".
 
@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/schema';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import { createClient } from '../kit/client.ts';
 import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
@@ -152,7 +152,7 @@ function textsFor(schema: TSchema, validator: { Check(value: unknown): boolean }
 const BEYOND_SCHEMA =
   /^(?:public_key: is not a usable|url: must|(?:from|to): must not be greater|key: is not allowed|step: must be longer|after: must be the next|No key slot|The vault is not locked)/;
 
-/** Asserts that the service rejects the field exactly where its schema does. */
+/** Asserts that the server rejects the field exactly where its schema does. */
 async function assertAgrees(
   field: string,
   accepts: boolean,
@@ -173,7 +173,7 @@ for (const row of ROUTES) {
   const target = addressOf(path);
   for (const [field, schema] of Object.entries(body?.properties ?? {})) {
     if (field === 'max_ttl' || field === 'value' || field === 'action') continue;
-    test(`${method} ${path}: the service accepts the body's ${field} exactly where its schema does`, async () => {
+    test(`${method} ${path}: the server accepts the body's ${field} exactly where its schema does`, async () => {
       const validator = Compile(schema);
       const texts = textsFor(schema, validator);
       const isArray = 'items' in schema;
@@ -188,7 +188,7 @@ for (const row of ROUTES) {
     });
   }
   for (const [field, schema] of Object.entries(query.properties)) {
-    test(`${method} ${path}: the service accepts the parameter ${field} exactly where its schema does`, async () => {
+    test(`${method} ${path}: the server accepts the parameter ${field} exactly where its schema does`, async () => {
       const validator = Compile(schema);
       const texts = textsFor(schema, validator);
       const isWhole = 'type' in schema && schema.type === 'integer';

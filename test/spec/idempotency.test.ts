@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { PERMISSIONS } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route.ts';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import { type Client, logIn, readAgentKey, type TestResponse } from '../kit/client.ts';
 import { dumpCallerData } from '../kit/direct-db.ts';
 import { newOperatorKey } from '../kit/operators.ts';

@@ -15,7 +15,7 @@ import {
   type PermissionHolder,
 } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route.ts';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import type { Role } from '../../src/vault/operators/operator.ts';
 import { startUpstream } from '../broker/upstream.ts';
 import { type Client, createClient, logIn, readAgentKey } from '../kit/client.ts';

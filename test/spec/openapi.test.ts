@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import { assertKeys } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { type Json, readDocument, resolveReferences } from './document.ts';

@@ -17,7 +17,7 @@ const RENEW = '/auth/session/renew';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** `pass` moves the clock, and makes an entry, from which a service that shares its database learns the time. */
+/** `pass` moves the clock, and makes an entry, from which a server that shares its database learns the time. */
 async function start(t: TestContext) {
   const clock = startTestClock(t);
   const service = await startTestService(t);
@@ -139,7 +139,7 @@ if (STORE === 'postgres') {
       await node.admin.get('/api/v1/credentials');
       assert.equal((await node.as(operator.token).get(SESSION)).status, 200);
     }
-    // The service must stop before its database is dropped.
+    // The server must stop before its database is dropped.
     await other.stop();
   });
 }

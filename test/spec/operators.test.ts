@@ -125,7 +125,7 @@ test('an operator and an agent of the same name have separate keys, policies, se
 });
 
 for (const how of ['rotation', 'removal']) {
-  test(`the ${how} of an operator ends its sessions and leases immediately, and its former key logs in no more`, async () => {
+  test(`the ${how} of an operator ends its sessions and leases immediately, and its previous key no longer logs in`, async () => {
     const name = newName();
     const operator = await addOperator(service, name, ['editor'], { 'team/*': ['retrieve'] });
     const second = service.as(await operator.enter());
@@ -219,7 +219,7 @@ test('neither a base URL nor a use lease is for operators, whatever their role',
   }
 });
 
-test('without the role, no work of the service precedes the rejection', async () => {
+test('without the role, no work of the server precedes the rejection', async () => {
   const viewer = await addOperator(service, newName(), ['viewer']);
   const slot = { name: newName(), kind: 'transit', key: 'a-key-that-does-not-exist' };
   assertRejected(await viewer.post('/api/v1/key/slots', slot), 'ACCESS_DENIED');

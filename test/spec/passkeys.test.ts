@@ -231,7 +231,7 @@ test('a registration with a certificate, another origin, or an unverified user i
   assert.match(answer.text, /the attestation has certificates/);
 });
 
-test('passkeys work at localhost and the port of the service, and errors say so', async () => {
+test('passkeys work at localhost and the port of the server, and errors say so', async () => {
   const { port } = new URL(origin);
   const literal = createClient(service.address, null);
   assert.deepEqual((await browser.get(`${AUTH}/methods`)).body.data, { passkey: true, oidc: null, setup: false });

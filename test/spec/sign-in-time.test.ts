@@ -16,7 +16,7 @@ const HOUR = 60 * MINUTE;
 /** The vault's clock advances with the real time too, so that an end is up to a minute after the moved time. */
 const SLACK = MINUTE;
 
-/** `pass` moves the clock, and makes an entry, from which a service that shares its database learns the time. */
+/** `pass` moves the clock, and makes an entry, from which a server that shares its database learns the time. */
 async function start(t: TestContext) {
   const clock = startTestClock(t);
   const service = await startTestService(t);

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { METHODS } from 'node:http';
 import { after, test } from 'node:test';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import type { TestResponse } from '../kit/client.ts';
 import { rawRequest, sendRaw } from '../kit/raw.ts';
 import { assertInvalid, assertKeys, assertRejected, auditEntriesOf } from '../kit/responses.ts';

@@ -14,7 +14,7 @@ const SECOND = 1000;
 const HOUR = 3600 * SECOND;
 const DAY = 24 * HOUR;
 
-/** A service with one agent that may retrieve `a`, and its clock. */
+/** A server with one agent that may retrieve `a`, and its clock. */
 async function start(t: TestContext) {
   const clock = startTestClock(t);
   const service = await startTestService(t);
@@ -67,7 +67,7 @@ test('ended leases are listed for 7 days and then are unknown', async (t) => {
   }
 });
 
-test('the service does not start with a clock far behind the log unless --accept-clock is given', async (t) => {
+test('the server does not start with a clock far behind the log unless --accept-clock is given', async (t) => {
   const clock = startTestClock(t);
   const directory = join(temporaryDirectory(t), 'data');
   const first = await startTestService(t, [], directory);

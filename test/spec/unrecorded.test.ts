@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID, sign } from 'node:crypto';
 import { after, test } from 'node:test';
-import { ROUTES } from '../../src/http/routes/table.ts';
+import { ROUTES } from '../../src/http/routes/route-table.ts';
 import { readAgentKey, type TestResponse } from '../kit/client.ts';
 import { lockDatabase } from '../kit/direct-db.ts';
 import { addOperator } from '../kit/operators.ts';

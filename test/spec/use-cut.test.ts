@@ -12,7 +12,7 @@ const STREAMS = 3;
 /** What ends streams without a commit is found at this interval. */
 const CHECK_INTERVAL_MS = 500;
 
-// The service's intervals stand still, so that a stream that is cut was cut by the commit.
+// The server's intervals stand still, so that a stream that is cut was cut by the commit.
 mock.timers.enable({ apis: ['setInterval'] });
 after(() => mock.timers.reset());
 

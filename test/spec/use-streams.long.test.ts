@@ -15,7 +15,7 @@ import { exchange, storeWithTargets } from '../kit/use.ts';
 import { frame, TEXT } from '../kit/web-socket.ts';
 
 const service = await startTestService({ after });
-/** How long a request may take at the service of one test. The others need no limit that a busy machine may reach. */
+/** How long a request may take at the server of one test. The others need no limit that a busy machine may reach. */
 const REQUEST_MS = 1500;
 const { address, admin } = service;
 /** The requests that the upstream has not answered, by path. */

@@ -1,4 +1,4 @@
-// Verification of the audit log of a database that is tampered with while the service runs.
+// Verification of the audit log of a database that is tampered with while the server runs.
 // SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The process" and "The audit log".
 
 import assert from 'node:assert/strict';

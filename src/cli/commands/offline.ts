@@ -2,14 +2,13 @@
 import { type Environment, type FlagValues, text, toggle } from '../../flags/flag.ts';
 import { StartupError, UsageError } from '../../platform/errors.ts';
 import { configurationOf } from '../../server/configuration.ts';
-import { chooseDatabase, filePath } from '../../server/database-option.ts';
 import { VAULT_FLAGS } from '../../server/flag-table.ts';
+import { chooseDatabase, filePath } from '../../server/flag-values.ts';
 import { readAuditKeys } from '../../server/offline-keys.ts';
 import { describeFailure } from '../../server/operator-errors.ts';
 import { restore } from '../../server/restore.ts';
-import { formatRestore, reporter } from '../../server/restore-report.ts';
-import { toRestoreRequest } from '../../server/restore-request.ts';
-import { runSchemaRequest } from '../../server/schema.ts';
+import { formatRestore, reporter, toRestoreRequest } from '../../server/restore-command.ts';
+import { runSchemaRequest } from '../../server/schema-command.ts';
 import { type Command, defineCommand } from '../command.ts';
 import { askLine } from '../prompt.ts';
 import { isInteractive, printNotice, type Terminal } from '../terminal.ts';
@@ -23,7 +22,7 @@ function environmentOf({ environment, workingDirectory }: Terminal): Environment
 
 function databaseOf(flags: FlagValues<typeof DATABASE_FLAGS>, environment: Environment) {
   const file = filePath(flags['database-file'], environment);
-  return chooseDatabase({ flag: flags.database ?? undefined, file, environment });
+  return chooseDatabase(flags.database, file, environment);
 }
 
 /** Reports an error that an operator can repair in one line, as the server does. */

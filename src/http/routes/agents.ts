@@ -3,8 +3,7 @@ import { keySchema } from '../../api/resource-schemas.ts';
 import { Agent, RegisteredAgent, Registration, RotatedAgent, Rotation } from '../../vault/agents/agent.ts';
 import { listAgents, readAgent } from '../../vault/agents/endpoints.ts';
 import { deregisterAgent, registerAgent, rotateAgent } from '../../vault/agents/registration.ts';
-import { shapedRoute, toRoute } from '../declared-routes.ts';
-import { type Route, route } from '../route.ts';
+import { type Route, route, shapedRoute, toRoute } from '../route.ts';
 
 const params = { name: keySchema(Agent) };
 
@@ -27,13 +26,12 @@ export const agentRoutes: readonly Route[] = [
     id: 'rotateAgentKey',
     method: 'POST',
     path: '/api/v1/agents/{name}/rotate',
-    summary: "Replace an agent's key; for a time the former one is valid too. Its sessions stay.",
+    summary: "Replace an agent's key; for a time the previous one is valid too. Its sessions stay.",
     params,
     permission: 'agent.rotate',
     body: Rotation,
     reply: RotatedAgent,
-    handle: ({ vault, context, params, body }) =>
-      rotateAgent(vault, context, Agent.parseKey(params['name'] ?? ''), body),
+    handle: ({ vault, context, params, body }) => rotateAgent(vault, context, Agent.parseKey(params.name), body),
   }),
   route({
     id: 'deregisterAgent',
@@ -44,7 +42,7 @@ export const agentRoutes: readonly Route[] = [
     permission: 'agent.deregister',
     represent: Agent.toReply,
     async handle({ vault, context, params }) {
-      await deregisterAgent(vault, context, Agent.parseKey(params['name'] ?? ''));
+      await deregisterAgent(vault, context, Agent.parseKey(params.name));
       return null;
     },
   }),

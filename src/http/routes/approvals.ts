@@ -1,24 +1,15 @@
 /** Rows of the route table: approvals. SOURCE: docs/approvals.md. */
-
 import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
 import { ApprovalsQuery, ApproveRequest, DenyRequest } from '../../api/requests.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
 import { Approval } from '../../api/responses.ts';
 import { parseActorName } from '../../core/names.ts';
-import {
-  type ApprovalId,
-  ListedApproval,
-  parseApprovalId,
-  parseNonce,
-  toApprovalReply,
-} from '../../vault/approvals/approval.ts';
+import { ListedApproval, parseApprovalId, parseNonce, toApprovalReply } from '../../vault/approvals/approval.ts';
 import { answer, listApprovals, readApproval, withdraw } from '../../vault/approvals/approval-answers.ts';
 import { parsePurpose } from '../../vault/use/upstream-url.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
 import { type Route, route } from '../route.ts';
-
-const idOf = (params: Readonly<Record<string, string>>): ApprovalId => parseApprovalId(params['approval_id'] ?? '');
 
 export const approvalRoutes: readonly Route[] = [
   route({
@@ -46,7 +37,7 @@ export const approvalRoutes: readonly Route[] = [
     params: { approval_id: Id },
     data: Approval,
     async handle({ vault, context, params }) {
-      const { approval, request, now } = await readApproval(vault, context, idOf(params));
+      const { approval, request, now } = await readApproval(vault, context, parseApprovalId(params.approval_id));
       return { data: { ...toApprovalReply(now)(approval), request } };
     },
   }),
@@ -61,7 +52,7 @@ export const approvalRoutes: readonly Route[] = [
     data: replySchema(ListedApproval),
     async handle({ vault, context, params, body: { nonce } }) {
       const given = { isApproved: true, nonce: parseNonce(nonce), reason: null };
-      const { approval, now } = await answer(vault, context, idOf(params), given);
+      const { approval, now } = await answer(vault, context, parseApprovalId(params.approval_id), given);
       return { data: toApprovalReply(now)(approval) };
     },
   }),
@@ -80,7 +71,7 @@ export const approvalRoutes: readonly Route[] = [
         nonce: parseNonce(nonce),
         reason: reason === undefined ? null : parsePurpose(reason, 'reason'),
       };
-      const { approval, now } = await answer(vault, context, idOf(params), given);
+      const { approval, now } = await answer(vault, context, parseApprovalId(params.approval_id), given);
       return { data: toApprovalReply(now)(approval) };
     },
   }),
@@ -92,7 +83,7 @@ export const approvalRoutes: readonly Route[] = [
     permission: 'approval.withdraw',
     params: { approval_id: Id },
     async handle({ vault, context, params }) {
-      await withdraw(vault, context, idOf(params));
+      await withdraw(vault, context, parseApprovalId(params.approval_id));
       return null;
     },
   }),

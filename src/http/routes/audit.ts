@@ -12,6 +12,10 @@ import {
 import { PositiveInteger } from '../../api/fields.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
 import { Health, Rollback } from '../../api/responses.ts';
+import type {
+  VerificationProgress as ProgressResponse,
+  Verification as VerificationResponse,
+} from '../../api/types.ts';
 import { authorize } from '../../core/authorize.ts';
 import { parseActorName } from '../../core/names.ts';
 import { parseTimestamp } from '../../core/timestamp.ts';
@@ -28,17 +32,16 @@ import {
 import { headWords } from '../../vault/audit/audit-entry.ts';
 import { Checkpoint, ConsistencyProof, EntryProof } from '../../vault/audit/proofs.ts';
 import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/audit/receipts.ts';
-import { shapedRoute } from '../declared-routes.ts';
+import type { StateCheck } from '../../vault/audit/verification/state-scan.ts';
+import type { VerificationResult, VerificationStatus } from '../../vault/audit/verification/verifier.ts';
 import { streamList, toNdjson, toPage } from '../lists.ts';
-import { type Route, route } from '../route.ts';
-import { toProgressResponse, toVerificationResponse } from '../serialize.ts';
+import { type Route, route, shapedRoute } from '../route.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+ \d+ [A-Za-z0-9+/=-]+ [A-Za-z0-9+/=.-]+$/;
 
-function parseSeq(text: string | undefined): number {
-  const seq = /^[1-9][0-9]{0,14}$/.test(text ?? '') ? Number(text) : Number.NaN;
-  if (!Number.isSafeInteger(seq)) throw invalidRequest('seq', 'must be the number of an entry, 1 or more');
-  return seq;
+function parseSeq(text: string): number {
+  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text);
+  throw invalidRequest('seq', 'must be the number of an entry, 1 or more');
 }
 
 export const auditRoutes: readonly Route[] = [
@@ -55,7 +58,7 @@ export const auditRoutes: readonly Route[] = [
     async handle({ vault, context, query, listSignal }) {
       const filter = { ...toAuditFilter(query), ...toEntryBounds(query), order: query.order ?? 'desc' };
       const listing = await listEntries(vault, context, filter, toPage(query), listSignal());
-      // The export has what an entry records about a row.
+      // The export contains the state of a row that an entry records.
       return streamList(listing, ({ subject: _, state: __, ...entry }) => entry);
     },
   }),
@@ -94,7 +97,7 @@ export const auditRoutes: readonly Route[] = [
     id: 'readCheckpoint',
     method: 'GET',
     path: '/api/v1/audit/checkpoint',
-    summary: 'Read the newest signed checkpoint of the log.',
+    summary: 'Read the newest signed checkpoint of the audit log.',
     permission: 'audit.checkpoint',
     reply: Checkpoint,
     handle: ({ vault, context }) => readCheckpoint(vault, context),
@@ -103,17 +106,18 @@ export const auditRoutes: readonly Route[] = [
     id: 'proveAuditEntry',
     method: 'GET',
     path: '/api/v1/audit/entries/{seq}/proof',
-    summary: 'Prove that an entry is in the log: a receipt that a third party verifies with the public key alone.',
+    summary:
+      'Prove that an entry is in the audit log: a receipt that a third party verifies with the public key alone.',
     permission: 'audit.proof',
     params: { seq: PositiveInteger },
     reply: EntryProof,
-    handle: ({ vault, context, params }) => proveEntry(vault, context, parseSeq(params['seq'])),
+    handle: ({ vault, context, params }) => proveEntry(vault, context, parseSeq(params.seq)),
   }),
   route({
     id: 'proveConsistency',
     method: 'GET',
     path: '/api/v1/audit/consistency',
-    summary: 'Prove that the log at one size extends the log at a smaller one.',
+    summary: 'Prove that the audit log at one size extends the log at a smaller one.',
     permission: 'audit.proof',
     query: ConsistencyQuery,
     data: replySchema(ConsistencyProof),
@@ -125,7 +129,7 @@ export const auditRoutes: readonly Route[] = [
     id: 'readRollback',
     method: 'GET',
     path: '/api/v1/audit/rollback',
-    summary: 'What the log has lost, or what would show it; null if nothing is known to be lost.',
+    summary: 'The loss of the audit log, or of the evidence that would show it; null if no loss is known.',
     permission: 'audit.verify',
     data: Rollback,
     showsLog: true,
@@ -138,7 +142,7 @@ export const auditRoutes: readonly Route[] = [
     id: 'acceptRollback',
     method: 'POST',
     path: '/api/v1/audit/rollback',
-    summary: 'Accept the loss of log entries: the vault is served again, as the database is now.',
+    summary: 'Accept the loss of audit entries: the vault is served again, as the database is now.',
     permission: 'audit.accept_rollback',
     data: Health,
     showsLog: true,
@@ -167,7 +171,6 @@ export const auditRoutes: readonly Route[] = [
 
 type AuditFields = Static<typeof AuditQuery>;
 
-/** @throws INVALID_REQUEST */
 function toAuditFilter(query: AuditFields): Omit<EntryQuery, keyof EntryBounds | 'order'> {
   return {
     agentName: query.agent === undefined ? null : parseActorName(query.agent, 'agent'),
@@ -178,7 +181,6 @@ function toAuditFilter(query: AuditFields): Omit<EntryQuery, keyof EntryBounds |
   };
 }
 
-/** @throws INVALID_REQUEST */
 function toEntryBounds({ since, until, after = 0, before }: AuditFields): EntryBounds {
   return {
     since: since === undefined ? null : toTimestamp(parseTimestamp(since, 'since', 'up')),
@@ -195,3 +197,34 @@ function parseFilter(text: string | undefined, field: string): string | null {
   }
   return text;
 }
+
+function toVerificationResponse(verification: VerificationResult, check: StateCheck | null): VerificationResponse {
+  const state = check === null ? {} : { state: toStateResponse(check) };
+  if (verification.isValid) {
+    const { entries, firstEntry, lastEntry } = verification;
+    return { valid: true, entries, first_entry: firstEntry, last_entry: lastEntry, ...state };
+  }
+  const { breakAtEntry, breakAtTimestamp, reason } = verification;
+  return {
+    valid: false,
+    break_at_entry: breakAtEntry,
+    break_at_timestamp: breakAtTimestamp,
+    message: `The audit chain is broken at entry ${breakAtEntry}: ${reason}.`,
+    ...state,
+  };
+}
+
+function toStateResponse({ checked, problemCount, problems }: StateCheck): NonNullable<VerificationResponse['state']> {
+  // An altered row may hold any text.
+  const shown = problems.map(({ subject, problem }) => ({ subject: subject.toWellFormed().slice(0, 600), problem }));
+  return { checked, problem_count: problemCount, problems: shown };
+}
+
+/** `progress` is null if no verification runs. */
+const toProgressResponse = (progress: VerificationStatus | null, rowsChecked: number): ProgressResponse => ({
+  running: progress !== null || rowsChecked > 0,
+  entries_checked: progress?.entriesChecked ?? null,
+  entries_total: progress?.entriesTotal ?? null,
+  ...(rowsChecked === 0 ? {} : { rows_checked: rowsChecked }),
+  started_at: progress === null ? null : toTimestamp(progress.startedAt),
+});

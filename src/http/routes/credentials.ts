@@ -1,5 +1,4 @@
 /** Rows of the route table: credentials. SOURCE: docs/api.md, "Credentials"; docs/decisions.md, "Credentials". */
-
 import { Type } from 'typebox';
 import { Path, StringEnum } from '../../api/fields.ts';
 import { ListCredentialsQuery, RetrieveQuery, StoreRequest } from '../../api/requests.ts';
@@ -54,7 +53,7 @@ export const credentialRoutes: readonly Route[] = [
     query: RetrieveQuery,
     data: Type.Union([RetrieveResponse, replySchema(CredentialMetadata)]),
     async handle({ vault, context, params, query, disconnectSignal }) {
-      const path = parsePath(params['path'] ?? '');
+      const path = parsePath(params.path);
       if (query.view !== undefined) {
         if (query.version !== undefined) throw invalidRequest('version', 'must not be given with view=metadata');
         if (query.ttl !== undefined) throw invalidRequest('ttl', 'must not be given with view=metadata');
@@ -104,7 +103,7 @@ export const credentialRoutes: readonly Route[] = [
     params: { path: Path },
     represent: CredentialState.toReply,
     async handle({ vault, context, params }) {
-      await vault.ledger.submit(remove(context, parsePath(params['path'] ?? '')));
+      await vault.ledger.submit(remove(context, parsePath(params.path)));
       return null;
     },
   }),

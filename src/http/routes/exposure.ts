@@ -1,5 +1,4 @@
-/** Rows of the route table: who has seen or used values, and the panic. SOURCE: docs/decisions.md, "Exposure". */
-
+/** Rows of the route table: exposure of values, and panic. SOURCE: docs/decisions.md, "Exposure". */
 import { Type } from 'typebox';
 import { Path } from '../../api/fields.ts';
 import { ExposureQuery, PanicRequest } from '../../api/requests.ts';
@@ -44,7 +43,7 @@ export const exposureRoutes: readonly Route[] = [
     permission: 'exposure.read',
     data: replySchema(CredentialExposure),
     async handle({ vault, context, params, listSignal }) {
-      const path = parsePath(params['path'] ?? '');
+      const path = parsePath(params.path);
       return { data: toExposureReply(path, await exposureOf(vault, context, path, listSignal())) };
     },
   }),

@@ -9,8 +9,7 @@ import { Secret } from '../../vault/credentials/credential.ts';
 import { listKeySlots, removeKeySlot } from '../../vault/keys/key-operations.ts';
 import { addSlot, rotateKey, testSlot } from '../../vault/keys/keys.ts';
 import { AttendedSlot, KeySlot, KeySlotTest, KeySlotTestRequest, NewSlot } from '../../vault/keys/keyset.ts';
-import { shapedRoute } from '../declared-routes.ts';
-import { type PublicCall, publicRoute, type Route, route } from '../route.ts';
+import { type PublicCall, publicRoute, type Route, route, shapedRoute } from '../route.ts';
 
 function assertLocal({ isLocal }: Pick<PublicCall<unknown, unknown>, 'isLocal'>): void {
   if (isLocal) return;
@@ -18,7 +17,6 @@ function assertLocal({ isLocal }: Pick<PublicCall<unknown, unknown>, 'isLocal'>)
 }
 
 const params = { name: keySchema(KeySlot) };
-const nameIn = (values: Readonly<Record<string, string>>) => KeySlot.parseKey(values['name'] ?? '');
 
 export const keyRoutes: readonly Route[] = [
   route({
@@ -51,7 +49,7 @@ export const keyRoutes: readonly Route[] = [
     params,
     permission: 'key.slot_remove',
     async handle({ vault, context, params }) {
-      await vault.ledger.submit(removeKeySlot(context, nameIn(params)));
+      await vault.ledger.submit(removeKeySlot(context, KeySlot.parseKey(params.name)));
       return null;
     },
   }),
@@ -64,7 +62,8 @@ export const keyRoutes: readonly Route[] = [
     permission: 'key.slot_test',
     body: KeySlotTestRequest,
     reply: KeySlotTest,
-    handle: ({ vault, context, params, body }) => testSlot(vault, context, nameIn(params), body.publicKey),
+    handle: ({ vault, context, params, body }) =>
+      testSlot(vault, context, KeySlot.parseKey(params.name), body.publicKey),
   }),
   route({
     id: 'rotateKey',

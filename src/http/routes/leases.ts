@@ -1,23 +1,24 @@
 /** Rows of the route table: leases. SOURCE: docs/decisions.md, "Leases". */
-
 import { Type } from 'typebox';
 import { Id } from '../../api/fields.ts';
 import { LeasesQuery, Nothing, RevokeRequest, UseLeaseRequest } from '../../api/requests.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
 import { RevokeResponse, UseLease } from '../../api/responses.ts';
+import type { UseLease as UseLeaseResponse } from '../../api/types.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
+import { toTimestamp } from '../../engine/timestamp.ts';
+import { sdkEnvironment } from '../../vault/catalogue/sdk-environment.ts';
 import { ListedLease, toLeaseReply } from '../../vault/leases/lease.ts';
 import { type LeaseAt, readLease, renewLease, revokeLease } from '../../vault/leases/lease-operations.ts';
 import { listLeases, revokeLeases } from '../../vault/leases/leases.ts';
 import { parseTtl } from '../../vault/policies/policy.ts';
 import { baseUrlOf } from '../../vault/use/base-url.ts';
 import { parsePurpose } from '../../vault/use/upstream-url.ts';
-import { newUseLease } from '../../vault/use/use-leases.ts';
+import { type NewUseLease, newUseLease } from '../../vault/use/use-leases.ts';
 import { streamList, toOptionalPage } from '../lists.ts';
 import { type Reply, type Route, route } from '../route.ts';
-import { toUseLeaseResponse } from '../serialize.ts';
 
 function parseHolder({ agent, path }: { agent?: string | undefined; path?: string | undefined }) {
   return {
@@ -53,9 +54,9 @@ export const leaseRoutes: readonly Route[] = [
     body: UseLeaseRequest,
     status: 201,
     data: UseLease,
-    async handle({ vault, context, body, serviceUrl }) {
+    async handle({ vault, context, body, serverUrl }) {
       const path = parsePath(body.path);
-      const url = `${baseUrlOf(serviceUrl(), path)}/-`;
+      const url = `${baseUrlOf(serverUrl(), path)}/-`;
       const ttlSeconds = body.ttl === undefined ? null : parseTtl(body.ttl, 'ttl');
       const purpose = body.purpose === undefined ? null : parsePurpose(body.purpose);
       const issued = await newUseLease(vault, context, { path, ttlSeconds, purpose });
@@ -87,7 +88,7 @@ export const leaseRoutes: readonly Route[] = [
     params: { lease_id: Id },
     data: replySchema(ListedLease),
     async handle({ vault, context, params }) {
-      const id = parseLeaseId(params['lease_id'] ?? '');
+      const id = parseLeaseId(params.lease_id);
       return toReply(await vault.ledger.read(readLease(context, id)));
     },
   }),
@@ -102,7 +103,7 @@ export const leaseRoutes: readonly Route[] = [
     data: replySchema(ListedLease),
     acceptsIdempotencyKey: true,
     async handle({ vault, context, params }) {
-      const id = parseLeaseId(params['lease_id'] ?? '');
+      const id = parseLeaseId(params.lease_id);
       return toReply(await vault.ledger.submit(renewLease(context, id)));
     },
   }),
@@ -114,8 +115,16 @@ export const leaseRoutes: readonly Route[] = [
     permission: 'lease.revoke',
     params: { lease_id: Id },
     async handle({ vault, context, params }) {
-      await vault.ledger.submit(revokeLease(context, parseLeaseId(params['lease_id'] ?? '')));
+      await vault.ledger.submit(revokeLease(context, parseLeaseId(params.lease_id)));
       return null;
     },
   }),
 ];
+
+const toUseLeaseResponse = ({ lease, token, service }: NewUseLease, baseUrl: string): UseLeaseResponse => ({
+  lease_id: lease.id,
+  token: token.reveal(),
+  base_url: baseUrl,
+  expires_at: toTimestamp(lease.expiresAt),
+  env: service === null ? {} : sdkEnvironment(service, baseUrl, token.reveal()),
+});

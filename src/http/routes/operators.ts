@@ -3,7 +3,7 @@ import { PasskeyId } from '../../api/fields.ts';
 import { OperatorReplacement } from '../../api/requests.ts';
 import { keySchema, replySchema } from '../../api/resource-schemas.ts';
 import { OneTimeCode } from '../../api/sign-in.ts';
-import { type OperatorName, parseDescription } from '../../core/names.ts';
+import { parseDescription } from '../../core/names.ts';
 import { parseField } from '../../engine/field.ts';
 import { toTimestamp } from '../../engine/timestamp.ts';
 import { listOperators, readOperator, removeOperator } from '../../vault/operators/endpoints.ts';
@@ -21,15 +21,13 @@ import { replaceOperator } from '../../vault/operators/operator-operations.ts';
 import { removePasskey } from '../../vault/operators/passkey-operations.ts';
 import { invite } from '../../vault/operators/passkeys.ts';
 import type { Vault } from '../../vault/vault.ts';
-import { shapedRoute, toRoute } from '../declared-routes.ts';
-import { type Route, route } from '../route.ts';
+import { type Route, route, shapedRoute, toRoute } from '../route.ts';
 
 function identityIn(vault: Vault, given: object | null): ProviderIdentity | null {
   return given === null ? null : toIdentity(vault, parseField(GivenIdentity, given, 'identity'));
 }
 
 const params = { name: keySchema(Operator) };
-const nameIn = (values: Readonly<Record<string, string>>): OperatorName => Operator.parseKey(values['name'] ?? '');
 
 export const operatorRoutes: readonly Route[] = [
   toRoute(listOperators),
@@ -57,7 +55,7 @@ export const operatorRoutes: readonly Route[] = [
     data: replySchema(Operator),
     represent: Operator.toReply,
     async handle({ vault, context, params, body }) {
-      const operation = replaceOperator(context, nameIn(params), {
+      const operation = replaceOperator(context, Operator.parseKey(params.name), {
         description: parseDescription(body.description ?? ''),
         roles: parseRoles(body.roles),
         ...(body.identity === undefined ? {} : { identity: identityIn(vault, body.identity) }),
@@ -74,7 +72,8 @@ export const operatorRoutes: readonly Route[] = [
     permission: 'operator.rotate',
     body: KeyReplacement,
     reply: Operator,
-    handle: ({ vault, context, params, body }) => rotateOperatorKey(vault, context, nameIn(params), body.publicKey),
+    handle: ({ vault, context, params, body }) =>
+      rotateOperatorKey(vault, context, Operator.parseKey(params.name), body.publicKey),
   }),
   route({
     id: 'inviteOperator',
@@ -85,7 +84,7 @@ export const operatorRoutes: readonly Route[] = [
     permission: 'operator.invite',
     data: OneTimeCode,
     async handle({ vault, context, params }) {
-      const { code, expiresAt } = await invite(vault, context, nameIn(params));
+      const { code, expiresAt } = await invite(vault, context, Operator.parseKey(params.name));
       return { data: { code, expires_at: toTimestamp(expiresAt) } };
     },
   }),
@@ -97,7 +96,7 @@ export const operatorRoutes: readonly Route[] = [
     params: { ...params, id: PasskeyId },
     permission: 'operator.passkey_remove',
     async handle({ vault, context, params }) {
-      await vault.ledger.submit(removePasskey(context, nameIn(params), parsePasskeyId(params['id'] ?? '')));
+      await vault.ledger.submit(removePasskey(context, Operator.parseKey(params.name), parsePasskeyId(params.id)));
       return null;
     },
   }),

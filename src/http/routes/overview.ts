@@ -1,5 +1,4 @@
 /** Rows of the route table: the overview. SOURCE: docs/api.md, "Overview". */
-
 import { Type } from 'typebox';
 import {
   MATRIX_LIMITS,
@@ -10,16 +9,18 @@ import {
 } from '../../api/fields.ts';
 import { Matrix, MatrixQuery, SearchQuery, SearchResults, Tree, TreeQuery } from '../../api/overview.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
+import type { Matrix as MatrixResponse, Tree as TreeResponse } from '../../api/types.ts';
 import { parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
+import { toTimestamp } from '../../engine/timestamp.ts';
 import { readAttention } from '../../vault/overview/advisories.ts';
-import { readTree } from '../../vault/overview/credential-tree.ts';
-import { readMatrix } from '../../vault/overview/matrix.ts';
+import { readTree, type TreeLevel } from '../../vault/overview/credential-tree.ts';
+import { type AccessMatrix, readMatrix } from '../../vault/overview/matrix.ts';
 import { listNodes, readActivity } from '../../vault/overview/nodes.ts';
 import { ActivityMinute, AttentionItem, Node } from '../../vault/overview/overview.ts';
 import { search } from '../../vault/overview/search.ts';
+import { ACTIONS } from '../../vault/policies/policy.ts';
 import { type Route, route } from '../route.ts';
-import { toMatrixResponse, toTreeResponse } from '../serialize.ts';
 
 const parseAgentPrefix = (text = ''): string => {
   if (text.length <= MAX_AGENT_PREFIX_LENGTH) return text;
@@ -98,9 +99,7 @@ export const overviewRoutes: readonly Route[] = [
     summary: 'Count the retrievals, brokered requests and denials of this node in each minute of the last hour.',
     permission: 'service.read',
     data: Type.Array(replySchema(ActivityMinute)),
-    async handle({ vault, context }) {
-      return { data: (await readActivity(vault, context)).map(ActivityMinute.toReply) };
-    },
+    handle: async ({ vault, context }) => ({ data: (await readActivity(vault, context)).map(ActivityMinute.toReply) }),
   }),
   route({
     id: 'listNodes',
@@ -109,8 +108,28 @@ export const overviewRoutes: readonly Route[] = [
     summary: 'List this node, and the others that are connected to the same database.',
     permission: 'service.read',
     data: Type.Array(replySchema(Node)),
-    async handle({ vault, context }) {
-      return { data: (await listNodes(vault, context)).map(Node.toReply) };
-    },
+    handle: async ({ vault, context }) => ({ data: (await listNodes(vault, context)).map(Node.toReply) }),
   }),
 ];
+
+const toMatrixResponse = (matrix: AccessMatrix): MatrixResponse => ({
+  agents: matrix.agents.map((name) => ({ name })),
+  agents_total: matrix.agentsTotal,
+  paths: [...matrix.paths],
+  paths_total: matrix.pathsTotal,
+  actions: [...ACTIONS],
+  decisions: matrix.decisions.map(({ allowed, policyName, reason }) => ({ allowed, policy_name: policyName, reason })),
+  cells: matrix.cells as number[][][],
+});
+
+const toTreeResponse = (prefix: string, { entries, next }: TreeLevel): TreeResponse => ({
+  prefix,
+  entries: entries.map(({ name, path, directory, credential }) => ({
+    name,
+    kind: directory === null ? ('credential' as const) : ('directory' as const),
+    path,
+    ...(directory ?? {}),
+    ...(credential === null ? {} : { type: credential.type, updated_at: toTimestamp(credential.updatedAt) }),
+  })),
+  next,
+});

@@ -9,10 +9,8 @@ import { createPolicy, deletePolicy, listPolicies, readPolicy, replacePolicy } f
 import { simulate } from '../../vault/policies/simulate.ts';
 import { parseMethod, type UseRequest } from '../../vault/use/target.ts';
 import { parseUrl } from '../../vault/use/upstream-url.ts';
-import { toRoute } from '../declared-routes.ts';
-import { type Route, route } from '../route.ts';
+import { type Route, route, toRoute } from '../route.ts';
 
-/** @throws INVALID_REQUEST */
 function toUseRequest({ action, request }: SimulateRequestBody): UseRequest | null {
   if (request === undefined) return null;
   if (action !== 'use') throw invalidRequest('request', 'is only for the action use');

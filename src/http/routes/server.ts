@@ -45,7 +45,7 @@ export const backupRoutes: readonly Route[] = [
     id: 'takeBackup',
     method: 'POST',
     path: '/api/v1/backup',
-    summary: 'Everything in the vault as of one moment, for a backup. Values and private keys stay encrypted.',
+    summary: 'Copy the vault as of one moment, for a backup. Values and private keys stay encrypted.',
     permission: 'service.backup',
     content: { mediaType: MEDIA_TYPE, description: 'The records of a backup, one JSON object per line.' },
     async handle({ vault, context, disconnectSignal }) {
@@ -67,9 +67,7 @@ export const monitoringRoutes: readonly Route[] = [
     summary: 'Metrics for Prometheus: with the metrics token, or without one for clients on the same machine.',
     content: { mediaType: 'text/plain', description: 'The text format 0.0.4 of Prometheus.' },
     isAlwaysServed: true,
-    async handle({ scrape }) {
-      return { bytes: Buffer.from(await scrape()), type: TEXT_FORMAT };
-    },
+    handle: async ({ scrape }) => ({ bytes: Buffer.from(await scrape()), type: TEXT_FORMAT }),
   }),
   publicRoute({
     id: 'readLiveness',
@@ -92,8 +90,6 @@ export const monitoringRoutes: readonly Route[] = [
     data: Health,
     failureStatus: 503,
     isAlwaysServed: true,
-    async handle({ status }) {
-      return { data: { status }, hasFailed: status !== 'ok' };
-    },
+    handle: async ({ status }) => ({ data: { status }, hasFailed: status !== 'ok' }),
   }),
 ];

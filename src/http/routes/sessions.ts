@@ -1,17 +1,46 @@
 /**
- * Rows of the route table: challenges, logins, sessions. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents
- * and sessions".
+ * Rows of the route table: logging in by a challenge, signing in to the console, and sessions. SOURCE: docs/api.md,
+ * "Logging in"; docs/operators.md, "Signing in"; docs/decisions.md, "Agents and sessions".
  */
 import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
 import { Challenge } from '../../api/responses.ts';
-import { parseChallengeId, parsePrincipalName } from '../../core/names.ts';
+import {
+  AssertionOptions,
+  AssertionRequest,
+  BrowserSession,
+  HandoffRequest,
+  OidcOptions,
+  OidcRequest,
+  OneTimeCode,
+  RegistrationOptions,
+  RegistrationOptionsRequest,
+  RegistrationRequest,
+  SignInMethods,
+} from '../../api/sign-in.ts';
+import type { BrowserSession as BrowserSessionResponse } from '../../api/types.ts';
+import { ADMIN, parseChallengeId, parsePrincipalName } from '../../core/names.ts';
+import { ApiError } from '../../engine/errors.ts';
 import { toTimestamp } from '../../engine/timestamp.ts';
 import { withBudget } from '../../vault/agents/agent-budgets.ts';
+import type { Secret } from '../../vault/credentials/credential.ts';
+import { Passkey, parseLabel } from '../../vault/operators/operator.ts';
+import {
+  type Registrar,
+  registerPasskey,
+  requestAssertion,
+  requestRegistration,
+  signInWithPasskey,
+} from '../../vault/operators/passkeys.ts';
+import type { OidcClient } from '../../vault/ports.ts';
 import { issueChallenge, login, parseSignature } from '../../vault/sessions/login.ts';
 import { CurrentSession, OpenedSession } from '../../vault/sessions/session.ts';
 import { endSession, readBrowserSession, readSession, renewSession } from '../../vault/sessions/session-operations.ts';
-import { type Call, publicRoute, type Reply, type Route, route } from '../route.ts';
+import { issueHandoff, redeemHandoff, requestIdentity, signInWithIdentity } from '../../vault/sessions/sign-in.ts';
+import { parseSignInCode } from '../../vault/sessions/sign-in-operations.ts';
+import type { Vault } from '../../vault/vault.ts';
+import type { BrowserPage } from '../browser-session.ts';
+import { type Call, type PublicCall, publicRoute, type Reply, type Route, route } from '../route.ts';
 
 /** Omits the token of a browser's session, of which no page receives the whole. */
 function toReply(
@@ -65,9 +94,7 @@ export const sessionRoutes: readonly Route[] = [
     summary: "The caller's own session.",
     permission: 'session.read',
     data: replySchema(CurrentSession),
-    async handle(call) {
-      return toReply(call, await call.vault.ledger.read(readSession(call.context)));
-    },
+    handle: async (call) => toReply(call, await call.vault.ledger.read(readSession(call.context))),
   }),
   route({
     id: 'renewSession',
@@ -81,7 +108,7 @@ export const sessionRoutes: readonly Route[] = [
       const { vault, context } = call;
       const { ledger, budgets, clock } = vault;
       const renew = () => ledger.submit(renewSession(context));
-      // Each renewal is an entry.
+      // Each renewal is an audit entry.
       const session = await withBudget(budgets.sessions, context, 1, clock.now(), renew);
       return toReply(call, session);
     },
@@ -102,6 +129,193 @@ export const sessionRoutes: readonly Route[] = [
       const session = await vault.ledger.read(readBrowserSession(context));
       if (session !== null) await vault.ledger.submit(endSession(context));
       return { isEmpty: true, headers: browser.clearCookie() };
+    },
+  }),
+];
+
+// Signing in to the console.
+
+/** The URL to which the provider returns. @throws INVALID_REQUEST where another program could have the origin */
+const callbackOf = (browser: BrowserPage): string => `${browser.requirePasskeyOrigin().origin}/console/callback`;
+
+/** Sets the cookie; the body contains the other half. `session`: null for the administrator. */
+function openInBrowser(browser: BrowserPage, token: string, session: CurrentSession | null): Reply {
+  const { headers, part } = browser.splitToken(token);
+  const data: BrowserSessionResponse = {
+    agent_name: session?.agentName ?? ADMIN,
+    expires_at: session === null ? null : toTimestamp(session.expiresAt),
+    expires_in: session === null ? null : session.expiresInSeconds,
+    session_part: part,
+  };
+  return { data, headers };
+}
+
+const openNew = (browser: BrowserPage, { token, ...session }: CurrentSession & { token: Secret }): Reply =>
+  openInBrowser(browser, token.reveal(), session);
+
+function providerOf({ oidc }: Vault): OidcClient {
+  if (oidc === null) throw new ApiError('NOT_FOUND', 'The server has no identity provider (--oidc-issuer).');
+  return oidc;
+}
+
+/** A code wins over a session: the link of an enrolment may be opened where another operator is signed in. */
+function registrarOf(
+  { context: origin, session }: Pick<PublicCall<unknown, unknown>, 'context' | 'session'>,
+  code: string | undefined,
+): Registrar {
+  if (code !== undefined) return { kind: 'code', origin, code: parseSignInCode(code, 'code') };
+  if (session === null) throw new ApiError('UNAUTHENTICATED', 'Sign in, or send the code of an enrolment.');
+  return { kind: 'session', context: session };
+}
+
+export const signInRoutes: readonly Route[] = [
+  publicRoute({
+    id: 'readSignInMethods',
+    method: 'GET',
+    path: '/api/v1/auth/methods',
+    summary: 'How operators can sign in at this URL of the server.',
+    data: SignInMethods,
+    async handle({ vault, browser }) {
+      const { oidc, ledger } = vault;
+      await ledger.refresh();
+      const passkey = browser.passkeyOrigin() !== null;
+      const data = {
+        passkey,
+        oidc: oidc === null || !passkey ? null : { label: oidc.label },
+        setup: ledger.memory.control.operators().length === 0,
+      };
+      return { data };
+    },
+  }),
+  route({
+    id: 'openBrowserSession',
+    method: 'POST',
+    path: '/api/v1/auth/browser',
+    summary: "Use the caller's token in a browser: half of it as a cookie. For operators and the administrator.",
+    permission: 'session.browser',
+    data: BrowserSession,
+    async handle({ vault, context, token, browser }) {
+      return openInBrowser(browser, token, await vault.ledger.read(readBrowserSession(context)));
+    },
+  }),
+  publicRoute({
+    id: 'requestPasskeySignIn',
+    method: 'POST',
+    path: '/api/v1/auth/passkey/options',
+    summary: 'Begin a sign-in by passkey: a challenge to sign within 5 minutes.',
+    data: AssertionOptions,
+    async handle({ vault, browser }) {
+      const { challengeId, options } = requestAssertion(vault, browser.requirePasskeyOrigin());
+      return { data: { challenge_id: challengeId, options } };
+    },
+  }),
+  publicRoute({
+    id: 'signInByPasskey',
+    method: 'POST',
+    path: '/api/v1/auth/passkey/verify',
+    summary: 'Sign in by passkey: sets the cookie of a session.',
+    body: AssertionRequest,
+    data: BrowserSession,
+    async handle({ vault, context, browser, body }) {
+      const challengeId = parseChallengeId(body.challenge_id);
+      const { userHandle, ...signed } = body.response.response;
+      const response = {
+        ...body.response,
+        response: { ...signed, ...(userHandle === undefined ? {} : { userHandle }) },
+      };
+      const page = browser.requirePasskeyOrigin();
+      return openNew(browser, await signInWithPasskey(vault, context, page, challengeId, response));
+    },
+  }),
+  publicRoute({
+    id: 'requestPasskeyRegistration',
+    method: 'POST',
+    path: '/api/v1/auth/passkey/register-options',
+    summary: "Begin the registration of a passkey: the caller's own, or with an enrolment code.",
+    takesSession: true,
+    body: RegistrationOptionsRequest,
+    data: RegistrationOptions,
+    async handle({ vault, browser, body, ...call }) {
+      const registrar = registrarOf(call, body.code);
+      const { challengeId, options } = await requestRegistration(vault, browser.requirePasskeyOrigin(), registrar);
+      return { data: { challenge_id: challengeId, options } };
+    },
+  }),
+  publicRoute({
+    id: 'registerPasskey',
+    method: 'POST',
+    path: '/api/v1/auth/passkey/register',
+    summary: "Register a passkey: the caller's own, or with an enrolment code.",
+    takesSession: true,
+    status: 201,
+    body: RegistrationRequest,
+    data: replySchema(Passkey),
+    async handle({ vault, browser, body, ...call }) {
+      const challengeId = parseChallengeId(body.challenge_id);
+      const label = parseLabel(body.label);
+      const registrar = registrarOf(call, body.code);
+      const { clientDataJSON, attestationObject, transports } = body.response.response;
+      const passkey = await registerPasskey(vault, browser.requirePasskeyOrigin(), registrar, {
+        challengeId,
+        label,
+        response: {
+          ...body.response,
+          response: {
+            clientDataJSON,
+            attestationObject,
+            // The vault keeps only texts that have the form of a transport.
+            ...(transports === undefined ? {} : { transports }),
+          },
+        },
+      });
+      return { data: Passkey.toReply(passkey) };
+    },
+  }),
+  publicRoute({
+    id: 'requestIdentitySignIn',
+    method: 'POST',
+    path: '/api/v1/auth/oidc/options',
+    summary: 'Begin a sign-in at the identity provider, within 10 minutes.',
+    data: OidcOptions,
+    async handle({ vault, browser }) {
+      return { data: await requestIdentity(vault, providerOf(vault), callbackOf(browser)) };
+    },
+  }),
+  publicRoute({
+    id: 'signInByIdentity',
+    method: 'POST',
+    path: '/api/v1/auth/oidc/verify',
+    summary: 'Sign in with the code that the identity provider returned: sets the cookie of a session.',
+    body: OidcRequest,
+    data: BrowserSession,
+    async handle({ vault, context, browser, body }) {
+      const [code, state] = [parseSignInCode(body.code, 'code'), parseSignInCode(body.state, 'state')];
+      const provider = providerOf(vault);
+      return openNew(browser, await signInWithIdentity(vault, provider, context, callbackOf(browser), { code, state }));
+    },
+  }),
+  route({
+    id: 'issueHandoff',
+    method: 'POST',
+    path: '/api/v1/auth/handoff',
+    summary:
+      'Make a code that signs a browser in as the caller, once within a minute. For operators outside a browser.',
+    permission: 'session.handoff',
+    data: OneTimeCode,
+    async handle({ vault, context, token, browser }) {
+      const { code, expiresAt } = await issueHandoff(vault, context, token, browser.isSession);
+      return { data: { code, expires_at: toTimestamp(expiresAt) } };
+    },
+  }),
+  publicRoute({
+    id: 'redeemHandoff',
+    method: 'POST',
+    path: '/api/v1/auth/handoff/redeem',
+    summary: 'Sign in with the code of another session: sets the cookie of a session.',
+    body: HandoffRequest,
+    data: BrowserSession,
+    async handle({ vault, context, browser, body }) {
+      return openNew(browser, await redeemHandoff(vault, context, parseSignInCode(body.code, 'code')));
     },
   }),
 ];

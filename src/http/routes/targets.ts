@@ -1,5 +1,4 @@
 /** Rows of the route table: where credentials may be used. SOURCE: docs/api.md, "Targets". */
-
 import { Type } from 'typebox';
 import { Path } from '../../api/fields.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
@@ -14,8 +13,7 @@ import {
 } from '../../vault/catalogue/catalogue.ts';
 import { CredentialTargets } from '../../vault/use/target.ts';
 import { deleteTargets, putTargets, readTargets } from '../../vault/use/target-operations.ts';
-import { shapedRoute } from '../declared-routes.ts';
-import { type Route, route } from '../route.ts';
+import { type Route, route, shapedRoute } from '../route.ts';
 
 export const targetRoutes: readonly Route[] = [
   shapedRoute({
@@ -29,7 +27,7 @@ export const targetRoutes: readonly Route[] = [
     reply: CredentialTargets,
     represent: CredentialTargets.toReply,
     handle({ vault, context, params, body }) {
-      const draft = { path: parsePath(params['path'] ?? ''), ...completeBinding(body) };
+      const draft = { path: parsePath(params.path), ...completeBinding(body) };
       return vault.ledger.submit(putTargets(context, draft));
     },
   }),
@@ -42,7 +40,7 @@ export const targetRoutes: readonly Route[] = [
     params: { path: Path },
     reply: CredentialTargets,
     represent: CredentialTargets.toReply,
-    handle: ({ vault, context, params }) => vault.ledger.read(readTargets(context, parsePath(params['path'] ?? ''))),
+    handle: ({ vault, context, params }) => vault.ledger.read(readTargets(context, parsePath(params.path))),
   }),
   route({
     id: 'deleteTargets',
@@ -53,7 +51,7 @@ export const targetRoutes: readonly Route[] = [
     params: { path: Path },
     represent: CredentialTargets.toReply,
     async handle({ vault, context, params }) {
-      await vault.ledger.submit(deleteTargets(context, parsePath(params['path'] ?? '')));
+      await vault.ledger.submit(deleteTargets(context, parsePath(params.path)));
       return null;
     },
   }),

@@ -1,10 +1,12 @@
-/** Rows of the route table: one use of a credential as a call. SOURCE: docs/api.md, "Brokered use". */
+/**
+ * Rows of the route table: brokered requests that are one call of the HTTP API. SOURCE: docs/api.md, "Brokered use".
+ */
 import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import { UseRequest } from '../../api/requests.ts';
 import { UseResponse } from '../../api/responses.ts';
 import type { UseBody, UseResponse as UseReply } from '../../api/types.ts';
-import type { HeaderPairs } from '../../broker/protocol.ts';
+import { groupHeaders } from '../../broker/protocol.ts';
 import type { Context } from '../../core/operation.ts';
 import { parsePath } from '../../core/path.ts';
 import { ApiError, invalidRequest } from '../../engine/errors.ts';
@@ -33,13 +35,12 @@ export const useRoutes: readonly Route[] = [
     async handle({ vault, context, body, disconnectSignal }) {
       const call = toCall(body);
       await checkTokens(vault, context, call);
-      // A client that disconnects cuts the use.
+      // The request is aborted if the client disconnects.
       return { data: await useOnce(vault, context, { ...call, signal: disconnectSignal() }) };
     },
   }),
 ];
 
-/** @throws UPSTREAM_FAILED; the decision's error */
 async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<UseReply> {
   const { started, head, body, result } = await useCredential(vault, context, call);
   if (head.kind === 'error') {
@@ -48,12 +49,12 @@ async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<U
   }
   const { bytes: read, isTruncated } = await readUpTo(body, MAX_BODY_BYTES);
   const { redactions } = await result;
-  const bytes = isTruncated ? withoutCutCharacter(read) : read;
+  const bytes = isTruncated ? withoutTruncatedCharacter(read) : read;
   const isText = isUtf8(bytes);
   return {
     lease_id: started.leaseId,
     status: head.status,
-    headers: groupHeaders(head.headers),
+    headers: groupHeaders(head.headers, (name) => name.toLowerCase()),
     body: bytes.toString(isText ? 'utf8' : 'base64'),
     body_encoding: isText ? 'utf8' : 'base64',
     redactions,
@@ -61,7 +62,6 @@ async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<U
   };
 }
 
-/** @throws INVALID_REQUEST */
 function toCall({ path, method, url, headers = {}, body, body_encoding: encoding, ttl, purpose }: UseBody): UseCall {
   if (body === undefined && encoding !== undefined)
     throw invalidRequest('body_encoding', 'must not be given without body');
@@ -84,17 +84,16 @@ function toCall({ path, method, url, headers = {}, body, body_encoding: encoding
   };
 }
 
-/** @throws INVALID_REQUEST for a token that would be sent upstream, ACCESS_DENIED for one of a use lease */
 async function checkTokens(vault: Vault, context: Context, { order, headers }: UseCall): Promise<void> {
   const { path, request } = order;
   const { path: urlPath, query } = 'url' in request ? request.url : request;
   const tokens = findTokens({ path: urlPath, query, headers });
   if (tokens.length === 0) return;
   await checkForwarded(vault, context, tokens, { path, request });
-  throw invalidRequest('token', "must not be part of a use's url or headers");
+  throw invalidRequest('token', 'must not be part of the url or the headers');
 }
 
-/** Reads the body up to a number of bytes, and cuts the rest. A body that breaks off is as long as what arrived. */
+/** Reads the body up to a number of bytes, and drops the rest. */
 async function readUpTo(body: Readable, maxBytes: number): Promise<{ bytes: Buffer; isTruncated: boolean }> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -112,21 +111,11 @@ async function readUpTo(body: Readable, maxBytes: number): Promise<{ bytes: Buff
   return { bytes: bytes.subarray(0, maxBytes), isTruncated: length > maxBytes };
 }
 
-/** Text that was cut within a character of UTF-8, which has up to four bytes, stays text. */
-function withoutCutCharacter(bytes: Buffer): Buffer {
+/** Text that was truncated within a character of UTF-8, which has up to four bytes, stays text. */
+function withoutTruncatedCharacter(bytes: Buffer): Buffer {
   const lengths = [0, 1, 2, 3].map((rest) => bytes.length - rest);
   return bytes.subarray(
     0,
     lengths.find((length) => isUtf8(bytes.subarray(0, length))),
-  );
-}
-
-function groupHeaders(pairs: HeaderPairs): Record<string, string | string[]> {
-  const groups = Map.groupBy(pairs, ([name]) => name.toLowerCase());
-  return Object.fromEntries(
-    [...groups].map(([name, group]) => {
-      const [first = '', ...others] = group.map(([, value]) => value);
-      return [name, others.length === 0 ? first : [first, ...others]];
-    }),
   );
 }

@@ -136,7 +136,6 @@ export class NewestBackup {
     this.#store = store;
   }
 
-  /** The time of the newest complete backup's entry, in milliseconds since 1970; null if none is known. */
   get at(): number | null {
     return this.#at;
   }

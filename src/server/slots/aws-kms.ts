@@ -12,7 +12,7 @@ import { errnoSuffix } from '../../platform/errors.ts';
 import { http } from '../../platform/node-http.ts';
 import type { VaultId } from '../../vault/keys/keyset.ts';
 import type { Configuration } from '../configuration.ts';
-import { isLoopbackHost } from '../hosts.ts';
+import { isLoopbackHost, isPrivateUrl } from '../flag-values.ts';
 import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 
 const KEY_ID = /^[A-Za-z0-9:/_-]{1,2048}$/;
@@ -166,10 +166,9 @@ function requestHandler({ NodeHttpHandler }: Sdk, deadline: AbortSignal) {
   const handler = new NodeHttpHandler({ httpAgent: new http.Agent({ lookup: lookupOwn() }) });
   const send = handler.handle.bind(handler);
   handler.handle = async (request) => {
-    const { protocol, hostname } = request;
-    if (protocol !== 'https:' && !isLoopbackHost(hostname)) {
+    if (!isPrivateUrl(request)) {
       throw new SlotKindError(
-        `an endpoint of AWS on another machine, ${hostname}, is not https://: correct AWS_ENDPOINT_URL, or endpoint_url of the profile`,
+        `an endpoint of AWS on another machine, ${request.hostname}, is not https://: correct AWS_ENDPOINT_URL, or endpoint_url of the profile`,
       );
     }
     const { response } = await send(request, { abortSignal: deadline });

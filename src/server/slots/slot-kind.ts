@@ -11,7 +11,7 @@ import { readSecretBytes } from '../../platform/private-files.ts';
 import type { SlotParameters, VaultId } from '../../vault/keys/keyset.ts';
 import type { NewSlotSecret } from '../../vault/ports.ts';
 import type { Configuration } from '../configuration.ts';
-import { type RootKeyFile, readRootKey } from '../root-key.ts';
+import { type RootKeyFile, readRootKey } from '../open-keys.ts';
 
 export interface SlotKindPort {
   /** `key` is the name that the administrator gave. @throws SlotKindError */
@@ -54,7 +54,6 @@ export function fileSlots(
   // A pipe can be read only once. A regular file is read again, because it may have been lost or replaced since
   // startup.
   const wasPipe = isPipe(found.path);
-  /** @throws SlotKindError */
   const read = (mayCreate: boolean): Uint8Array => {
     const { path, secret, problem } = wasPipe ? found : readAgain(mayCreate);
     if (secret === null) throw new SlotKindError(withoutFullStop(problem ?? `the root key is missing: ${path}`));
@@ -91,7 +90,6 @@ const withoutFullStop = (sentence: string): string => sentence.replace(/\.$/, ''
 
 /** The slots of systemd. `directory` is `$CREDENTIALS_DIRECTORY`; undefined if systemd did not start the server. */
 export function systemdSlots(directory: string | undefined): SlotKindPort {
-  /** @throws SlotKindError */
   const read = (name: string): Uint8Array => {
     if (directory === undefined)
       throw new SlotKindError('CREDENTIALS_DIRECTORY is not set: systemd passed no credential');

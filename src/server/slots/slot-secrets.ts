@@ -1,10 +1,9 @@
 /** The kinds of unattended slots, from the server's configuration. */
-
 import { ApiError, invalidRequest } from '../../engine/errors.ts';
 import type { SlotKind, SlotParameters, VaultId } from '../../vault/keys/keyset.ts';
 import type { NewSlotSecret, SlotSecretResult, SlotSecrets } from '../../vault/ports.ts';
 import type { Configuration } from '../configuration.ts';
-import type { RootKeyFile } from '../root-key.ts';
+import type { RootKeyFile } from '../open-keys.ts';
 import { awsKmsSlots } from './aws-kms.ts';
 import { fileSlots, SlotKindError, type SlotKindPort, systemdSlots } from './slot-kind.ts';
 import { transitSlots } from './transit.ts';
@@ -31,14 +30,11 @@ export function slotSecretsOf(configuration: SlotConfiguration, rootKeyFile: Roo
     },
     async open({ kind, parameters }, vaultId) {
       const port = kinds[kind];
-      return port === undefined
-        ? { problem: 'only a person opens a slot of this kind' }
-        : open(port, parameters, vaultId);
+      return port === undefined ? { problem: 'slots of this kind are manual' } : open(port, parameters, vaultId);
     },
   };
 }
 
-/** @throws INVALID_REQUEST */
 async function create(port: SlotKindPort, key: string | null, vaultId: VaultId): Promise<NewSlotSecret> {
   try {
     return await port.create(key, vaultId);

@@ -28,7 +28,7 @@ export function transitSlots({ address, tokenFile, caFile, mount }: Configuratio
     const url = new URL(`${address}/v1/${mount}/${verb}/${key}`);
     const send = fetchFor(url, caFile === null ? null : readAuthorities(caFile));
     const { status, text } = await postInTime(send, { url, headers, body: JSON.stringify(body) });
-    const value = fieldsOf(fieldsOf(parseJson(text))['data'])[field];
+    const value = dataField(text, field);
     if (status === 200 && typeof value === 'string') return value;
     throw new SlotKindError(`Transit returned ${status} for ${verb}`);
   };
@@ -50,7 +50,6 @@ export function transitSlots({ address, tokenFile, caFile, mount }: Configuratio
   };
 }
 
-/** @throws SlotKindError */
 async function postInTime(send: typeof fetch, request: Omit<HttpPost, 'signal'>): Promise<HttpResponse> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   try {
@@ -62,16 +61,14 @@ async function postInTime(send: typeof fetch, request: Omit<HttpPost, 'signal'>)
   }
 }
 
-function parseJson(text: string): unknown {
+/** Undefined for a text of another form. */
+function dataField(text: string, name: string): unknown {
   try {
-    return JSON.parse(text);
+    const body: { readonly data?: Readonly<Record<string, unknown>> | null } | null = JSON.parse(text);
+    return body?.data?.[name];
   } catch {
-    return null;
+    return undefined;
   }
-}
-
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
 }
 
 function readToken(file: string): string {

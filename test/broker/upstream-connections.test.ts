@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
-import { type AddressFields, AddressRules, checkHost } from '../../src/broker/addresses.ts';
-import { UpstreamError } from '../../src/broker/upstream-error.ts';
+import { UpstreamError } from '../../src/broker/protocol.ts';
+import { type AddressFields, AddressRules, checkHost } from '../../src/broker/upstream-connections.ts';
 
 /** Rules for `https` at port 443 of a server that listens elsewhere. */
 const rulesFor = (

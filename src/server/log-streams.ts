@@ -1,16 +1,31 @@
 /**
- * Sends the audit log to one sink: reads pages of durable entries behind the head over a separate connection, sends
- * each and then saves the position. A sink that fails or hangs delays only its own stream. INVARIANT: the saved
- * position is not past an entry that the receiver does not have, so every entry arrives at least once, in the order of
- * the log.
+ * Log streams: each sends the audit log to one sink, a file or a webhook. A stream reads pages of durable entries
+ * behind the head over a separate connection, sends each and then saves the position. A sink that fails or hangs delays
+ * only its own stream. INVARIANT: the saved position is not past an entry that the receiver does not have, so every
+ * entry arrives at least once, in the order of the audit log. Loaded only if there are streams.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { settledWithin } from '../../platform/waiting.ts';
-import { StoreError } from '../../store/errors.ts';
-import type { StreamLog } from '../../store/stream-log.ts';
-import type { AuditEntry } from '../../vault/audit/audit-entry.ts';
-import { yieldToEventLoop } from '../../vault/paging.ts';
-import { ReceiverError } from '../webhook-client.ts';
+import { hasCertificates } from '../crypto/primitives.ts';
+import { errnoSuffix, StartupError } from '../platform/errors.ts';
+import { assertLineFile, LineFile } from '../platform/line-file.ts';
+import { settledWithin } from '../platform/waiting.ts';
+import { StoreError } from '../store/errors.ts';
+import type { StreamLog } from '../store/stream-log.ts';
+import type { AuditEntry } from '../vault/audit/audit-entry.ts';
+import { yieldToEventLoop } from '../vault/paging.ts';
+import type { Vault } from '../vault/vault.ts';
+import type { Configuration } from './configuration.ts';
+import type { StreamOption } from './flag-values.ts';
+import { logFailure, type ServerLog } from './log.ts';
+import {
+  failureOf,
+  ReceiverError,
+  readBearerToken,
+  readTrimmed,
+  readWebhookKey,
+  WebhookClient,
+  type WebhookTarget,
+} from './webhook-client.ts';
 
 /** Entries in memory per stream, about 250 KiB. */
 const PAGE_ENTRIES = 500;
@@ -46,7 +61,6 @@ export interface StreamParts {
   openSink(): Sink;
   /** The last entry that this node knows, durable or not. A read is needed only after it has moved. */
   newestSeq(): number;
-  /** The vault's time in milliseconds. */
   now(): number;
   onFailure(error: unknown): void;
 }
@@ -55,7 +69,6 @@ export interface StreamStatus {
   readonly name: string;
   /** Whether this node sends the stream. Among several nodes, one sends it. */
   readonly isSending: boolean;
-  /** Entries sent, including repetitions. */
   readonly sent: number;
   readonly failures: number;
   readonly lagEntries: number;
@@ -101,9 +114,9 @@ export class LogStream {
   /** Sends the remaining entries for a short time. Never rejects. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    const cut = setTimeout(() => this.#aborted.abort(), DRAIN_TIMEOUT_MS);
+    const timer = setTimeout(() => this.#aborted.abort(), DRAIN_TIMEOUT_MS);
     await settledWithin(this.#done, STOP_TIMEOUT_MS);
-    clearTimeout(cut);
+    clearTimeout(timer);
   }
 
   async #run(): Promise<void> {
@@ -151,7 +164,7 @@ export class LogStream {
     }
   }
 
-  /** Reads the saved position. If the log has lost entries, new entries get numbers that were sent before. */
+  /** Reads the saved position. If the audit log has lost entries, new entries receive numbers that were sent before. */
   async #readPosition(log: StreamLog): Promise<void> {
     const { name } = this.#parts;
     const [position, end] = [await log.readPosition(name), await log.readEnd()];
@@ -166,7 +179,7 @@ export class LogStream {
       if (end > this.#sentSeq) {
         const page = await this.#readPage(log, end);
         const last = page.at(-1);
-        if (last === undefined) throw new StoreError('unavailable', 'entries of the log are missing');
+        if (last === undefined) throw new StoreError('unavailable', 'audit entries are missing');
         await sink.send(page, this.#aborted.signal);
         this.#sentSeq = last.seq;
         this.#sent += page.length;
@@ -203,4 +216,78 @@ export class LogStream {
   async #sleep(milliseconds: number): Promise<void> {
     await sleep(milliseconds, undefined, { signal: this.#stopping.signal, ref: false }).catch(() => undefined);
   }
+}
+
+/** Reads the files of the options at each startup. @throws StartupError */
+export function startLogStreams(
+  { logStreams, streamFiles: { secretFile, tokenFile, caFile } }: Pick<Configuration, 'logStreams' | 'streamFiles'>,
+  { ledger, store, clock }: Pick<Vault, 'ledger' | 'store' | 'clock'>,
+  warn: (line: string) => void,
+  logError: ServerLog['error'],
+): readonly LogStream[] {
+  const key = secretFile === null ? null : readWebhookKey(secretFile, warn);
+  const token = tokenFile === null ? null : readBearerToken(tokenFile, warn);
+  const ca = caFile === null ? null : readAuthorities(caFile);
+  for (const { sink } of logStreams) if (sink.kind === 'file') assertLineFile(sink.path);
+  const openSink = (sink: StreamOption['sink']): Sink => {
+    if (sink.kind === 'file') return fileSink(sink.path);
+    if (key === null) throw new Error('a webhook has no secret');
+    return webhookSink({ url: sink.url, key, token, ca });
+  };
+  return logStreams.map(
+    ({ name, sink }) =>
+      new LogStream({
+        name,
+        openSink: () => openSink(sink),
+        openLog: () => store.openStreamLog(),
+        newestSeq: () => ledger.memory.lastSeenEntry?.seq ?? 0,
+        now: () => clock.now(),
+        onFailure: (error) => logFailure(logError, `log stream ${name}`, error),
+      }),
+  );
+}
+
+function readAuthorities(file: string): string {
+  const pem = readTrimmed(file);
+  if (hasCertificates(pem)) return pem;
+  throw new StartupError(`${file} must contain certificates in PEM.`);
+}
+
+/** Appends entries, one JSON object on each line, and syncs them before they count as sent. */
+function fileSink(path: string): Sink {
+  const file = new LineFile(path);
+  return {
+    async send(entries) {
+      try {
+        await file.append(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+      } catch (error) {
+        throw new ReceiverError(`${path} could not be written${errnoSuffix(error)}`);
+      }
+    },
+    close: () => file.close(),
+  };
+}
+
+/**
+ * Posts pages of entries. A repeated page with the same entries has the same id, so that a receiver can drop it.
+ * Entries always contain an `hmac`.
+ */
+function webhookSink(target: WebhookTarget): Sink {
+  const client = new WebhookClient(target);
+  return {
+    async send(entries, signal) {
+      const sentAt = Date.now();
+      const timestamp = new Date(sentAt).toISOString();
+      const body = JSON.stringify({ type: 'audit.entries', timestamp, data: { entries } });
+      const failure = failureOf(await client.send({ id: idOf(entries), body, sentAt }, signal));
+      if (failure !== null) throw failure;
+    },
+    close: async () => undefined,
+  };
+}
+
+/** WHY the MAC: after a restored backup or an accepted rollback, other entries have the same sequence numbers. */
+function idOf(entries: readonly AuditEntry[]): string {
+  const [first, last] = [entries[0], entries.at(-1)];
+  return `audit-${first?.seq ?? 0}-${last?.seq ?? 0}-${last?.hmac ?? ''}`;
 }

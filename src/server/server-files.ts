@@ -17,7 +17,7 @@ import {
 import { DatabaseLock } from '../store/sqlite/lock.ts';
 import { Secret } from '../vault/credentials/credential.ts';
 
-export class ServiceFiles {
+export class ServerFiles {
   readonly #dataDir: string;
   #proof: { readonly key: string; readonly address: string } | null = null;
   #token: AdminToken | null = null;
@@ -52,14 +52,13 @@ export class ServiceFiles {
   }
 }
 
-/** A challenge that only the server of the directory can answer. */
-export interface ServiceChallenge {
+export interface ServerChallenge {
   readonly nonce: string;
   isAnsweredBy(proof: string | null): boolean;
 }
 
 /** `address` is the content of the address file. Null unless a server has the directory open. */
-export function challengeService(dataDir: string, address: string): ServiceChallenge | null {
+export function challengeServer(dataDir: string, address: string): ServerChallenge | null {
   const { lockFile, proofFile } = dataDirPaths(dataDir);
   if (!isLocked(lockFile)) return null;
   const key = readProofKey(proofFile);

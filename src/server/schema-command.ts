@@ -1,13 +1,12 @@
 /** Runs `leasehold schema` and prints its output. Needs neither the root key nor a running server. */
 import { describeAddress } from '../store/postgres/address.ts';
 import { printSchema, updateSchema } from '../store/postgres/schema-admin.ts';
-import { type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
 import { SERVER_COMMAND } from './flag-table.ts';
+import { type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './flag-values.ts';
 
 interface SchemaRequest {
   /** Null only with `--print`. */
   readonly database: DatabaseChoice | null;
-  /** The role of the nodes, or null. */
   readonly grantee: string | null;
   readonly printsOnly: boolean;
 }

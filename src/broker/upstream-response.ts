@@ -1,13 +1,14 @@
 /**
- * Decides which headers of an upstream's response the client receives, and which responses it does not receive. Headers
- * that describe the representation are kept as far as they stay true. A response to HEAD keeps its length and digests,
- * because it contains no bytes that could change. Entity tags of GET and HEAD are always weak, because the head is sent
- * before it is known whether the body is changed.
+ * Decides which headers of an upstream's response the client receives, which responses it does not receive, and how a
+ * body is decoded. Headers that describe the representation are kept as far as they stay true. A response to HEAD keeps
+ * its length and digests, because it contains no bytes that could change. Entity tags of GET and HEAD are always weak,
+ * because the head is sent before it is known whether the body is changed.
  */
+import { pipeline, Readable, type Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib';
 import { removeParameter, weaken } from './injection.ts';
-import type { HeaderPairs, UpstreamRequestSpec } from './protocol.ts';
+import { type HeaderPairs, UpstreamError, type UpstreamRequestSpec } from './protocol.ts';
 import type { Redactor } from './redaction.ts';
-import { UpstreamError } from './upstream-error.ts';
 
 const REMOVED = new Set([
   // Headers about the upstream's own connection.
@@ -127,4 +128,60 @@ function rewriteLink(link: string, spec: UpstreamRequestSpec, prefix: string): s
   // The parameter with the value would come back as `[secret]`. It is set again in the next request anyway.
   const kept = spec.placement.kind === 'query' ? removeParameter(query, spec.placement.name) : query;
   return `${prefix}${url.pathname}${kept === '' ? '' : `?${kept}`}${url.hash}`;
+}
+
+// Decodes a response that the upstream compressed although identity was requested. Memory is bounded: a decoder
+// receives more input only once its output has been read, however small the input of a large output is.
+
+/** More than one coding is unusual, and each costs memory. */
+const MAX_CODINGS = 2;
+const gunzip = (source: Readable): Readable => connect(source, createGunzip());
+const DECODERS: ReadonlyMap<string, (source: Readable) => Readable> = new Map([
+  ['gzip', gunzip],
+  ['x-gzip', gunzip],
+  ['deflate', (source) => Readable.from(inflate(source), { objectMode: false })],
+  ['br', (source) => connect(source, createBrotliDecompress())],
+  ['zstd', (source) => connect(source, createZstdDecompress())],
+]);
+
+/**
+ * The decoded body. An error of the decoder destroys the body, and an error of the body destroys the decoder. @throws
+ * UpstreamError for an unknown coding
+ */
+export function decodeBody(body: Readable, contentEncoding: string): Readable {
+  const codings = contentEncoding.split(',').map((coding) => coding.trim().toLowerCase());
+  const applied = codings.filter((coding) => coding !== '' && coding !== 'identity').reverse();
+  if (applied.length > MAX_CODINGS) throw new UpstreamError('coding');
+  const decoders = applied.map((coding) => {
+    const decoder = DECODERS.get(coding);
+    if (decoder === undefined) throw new UpstreamError('coding');
+    return decoder;
+  });
+  return decoders.reduce<Readable>((source, decode) => decode(source), body);
+}
+
+function connect(source: Readable, decoder: Transform): Readable {
+  // WHY: it decodes ahead of its reader, and an error without a listener ends the process.
+  decoder.on('error', () => undefined);
+  return pipeline(source, decoder, () => undefined);
+}
+
+/**
+ * WHY two formats: by RFC 9110 deflate is the zlib format, but some servers send raw deflate data. The first byte
+ * distinguishes them.
+ */
+async function* inflate(source: Readable): AsyncGenerator<Uint8Array> {
+  const chunks: AsyncIterator<Uint8Array> = source[Symbol.asyncIterator]();
+  const first = await chunks.next();
+  if (first.done === true) return;
+  const isZlib = ((first.value[0] ?? 0) & 0x0f) === 8;
+  async function* whole(): AsyncGenerator<Uint8Array> {
+    yield first.value;
+    for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value;
+  }
+  try {
+    yield* connect(Readable.from(whole(), { objectMode: false }), isZlib ? createInflate() : createInflateRaw());
+  } finally {
+    source.destroy();
+  }
 }
