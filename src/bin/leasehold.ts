@@ -1,6 +1,6 @@
 /** Entry point of the CLI. */
 import { Cancelled } from '../cli/errors.ts';
-import { main } from '../cli/main.ts';
+import { main } from '../cli/program.ts';
 import { type ChallengeService, processTerminal } from '../cli/terminal.ts';
 import { stopSignals } from '../platform/inherited-signals.ts';
 

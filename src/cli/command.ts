@@ -2,7 +2,6 @@
 import type { Leasehold } from '../client/leasehold.ts';
 import { CONNECTION_FLAGS, OUTPUT_FLAGS } from '../flags/client-flags.ts';
 import { type Flags, type FlagValues, parsed, toggle, toSeconds } from '../flags/flag.ts';
-import type { ApprovalNotices } from './approval-notice.ts';
 import type { Output } from './output/output.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
@@ -77,7 +76,8 @@ export interface Invocation {
    * the same errors as `connect`.
    */
   reconnect(): Promise<Leasehold>;
-  readonly approvalNotices: ApprovalNotices;
+  /** Prints once how an operator can answer the approval. */
+  readonly announceApproval: (approvalId: string) => void;
   /** Ends the session of this command early, for a command that ends the process. Never rejects. */
   close(): Promise<void>;
   /** Aborts on Ctrl-C and SIGTERM, with a `UsageError` as the reason. */

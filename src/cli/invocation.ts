@@ -5,7 +5,7 @@ import { OPERATOR_PREFIX } from '../core/names.ts';
 import { readFlags } from '../flags/command-line.ts';
 import { UsageError } from '../platform/errors.ts';
 import { OPERATOR_IDLE_MS } from '../vault/sessions/session-operations.ts';
-import { ApprovalNotices } from './approval-notice.ts';
+import { approvalAnnouncer } from './call-hints.ts';
 import type { Invocation } from './command.ts';
 import { connect } from './connect.ts';
 import { EXIT } from './errors.ts';
@@ -13,13 +13,12 @@ import { createOutput } from './output/output.ts';
 import type { CommandLine } from './program.ts';
 import { reportError } from './report-error.ts';
 import { writeLogin } from './settings/identity.ts';
-import { resolveSettings, userDirsOf } from './settings/resolve.ts';
-import type { Login, Settings } from './settings/settings.ts';
+import { type Login, resolveSettings, type Settings, userDirsOf } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 
 const LOGOUT_TIMEOUT_MS = 3000;
 
-type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'reconnect' | 'close' | 'approvalNotices'> & {
+type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'reconnect' | 'close' | 'announceApproval'> & {
   readonly field: string | null;
   readonly waitsForApprovals: boolean;
   /** Resolves the settings again. @throws UsageError */
@@ -65,16 +64,15 @@ export async function runCommandLine(
 function createInvocation(context: InvocationContext): Invocation {
   const { terminal, settings, signal, rest, field } = context;
   let connected: Leasehold | null = null;
-  const approvalNotices = new ApprovalNotices(terminal);
-  const announce = (approvalId: string): void => approvalNotices.announce(approvalId);
-  const connectAs = (current: Settings) => connect(current, context.waitsForApprovals ? announce : undefined);
+  const announceApproval = approvalAnnouncer(terminal);
+  const connectAs = (current: Settings) => connect(current, context.waitsForApprovals ? announceApproval : undefined);
   return {
     terminal,
     settings,
     signal,
     rest,
     output: createOutput(terminal, settings.format.value, field),
-    approvalNotices,
+    announceApproval,
     connect(anonymous = false): Leasehold {
       if (!anonymous) assertCaller(settings);
       connected ??= connectAs(settings);

@@ -2,7 +2,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { LeaseholdError } from '../client/errors.ts';
-import { parsePrivateKey } from '../client/key-formats.ts';
+import { parsePrivateKey } from '../client/signers.ts';
 import { errnoSuffix, UsageError } from '../platform/errors.ts';
 import { ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
 import type { Invocation } from './command.ts';

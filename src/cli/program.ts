@@ -17,9 +17,10 @@ import {
   usageError,
 } from '../flags/command-line.ts';
 import { UsageError } from '../platform/errors.ts';
+import { ignore, readIgnored } from '../platform/inherited-signals.ts';
 import { readVersion } from '../platform/version.ts';
 import { type Command, type Entry, flagsOf } from './command.ts';
-import { valueInArguments } from './errors.ts';
+import { EXIT, valueInArguments } from './errors.ts';
 import { GROUPS } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -233,4 +234,27 @@ function unknownCommand(noun: string, word: string, known: readonly string[]): U
     `unknown ${noun === '' ? '' : `${noun} `}command${near === null ? '' : `; did you mean \`${near}\`?`}`,
     noun === '' ? 'To list all commands: leasehold --help' : `Usage: leasehold ${noun} ${known.join('|')}`,
   );
+}
+
+/**
+ * Resolves to the exit code. `interruptible` returns the command's abort signal, given the signals to ignore, and
+ * whether a second signal must not end the process.
+ */
+export async function main(
+  words: readonly string[],
+  terminal: Terminal,
+  interruptible: (ignored: readonly NodeJS.Signals[], endsItself: boolean) => AbortSignal,
+): Promise<number> {
+  const ignored = readIgnored(terminal.environment);
+  ignore(ignored);
+  let line: CommandLine | null;
+  try {
+    line = await parseCommandLine(words, terminal);
+  } catch (error) {
+    const { reportError } = await import('./report-error.ts');
+    return reportError({ terminal, noun: '' }, error, null);
+  }
+  if (line === null) return EXIT.OK;
+  const { runCommandLine } = await import('./invocation.ts');
+  return runCommandLine(line, terminal, (endsItself) => interruptible(ignored, endsItself));
 }

@@ -5,9 +5,8 @@ import { OPERATOR_PREFIX } from '../core/names.ts';
 import { ApiError } from '../engine/errors.ts';
 import { StartupError, UsageError } from '../platform/errors.ts';
 import { LeaseAcquisitionError, type Refused } from '../run/leases.ts';
-import { approvalHint, isWithoutApproval } from './approval-notice.ts';
+import { ErrorWithHint } from './call-hints.ts';
 import { Cancelled, Declined, EXIT, RemoteError } from './errors.ts';
-import { ErrorWithHint } from './explain-denial.ts';
 import { escapeControls, escapeText } from './output/cells.ts';
 import { type Identity, mayBeAdministrator, type Settings, titleOf } from './settings/settings.ts';
 import { coloured, hasColours, printNotice, type Terminal } from './terminal.ts';
@@ -76,7 +75,7 @@ function ownFrame(stack: string): string {
 
 function exitCodeOf(error: LeaseholdError): number {
   if (error.code === 'BAD_KEY' || error.code === 'BAD_OPTIONS') return EXIT.USAGE;
-  return isWithoutApproval(error) ? EXIT.NEGATIVE : EXIT.ERROR;
+  return REFUSALS.has(error.code) ? EXIT.NEGATIVE : EXIT.ERROR;
 }
 
 function withSubject({ wanted: { name, path }, error }: Refused): unknown {
@@ -115,6 +114,32 @@ function messageFor({ code, message }: LeaseholdError, settings: Settings | null
   const address = settings?.address.value ?? '';
   const text = message.replace(/ Log in at .*$/, '');
   return address.startsWith('unix:') ? text.replace('http://localhost', address) : text;
+}
+
+const REFUSALS: ReadonlySet<string> = new Set([
+  'APPROVAL_DENIED',
+  'APPROVAL_TIMED_OUT',
+  'APPROVAL_WITHDRAWN',
+  'NO_APPROVER',
+]);
+
+/** The hint for an error about an approval; null for any other error. */
+function approvalHint({ code, approvalId }: LeaseholdError): string | null {
+  switch (code) {
+    case 'APPROVAL_PENDING':
+      return `Run the command again to go on waiting. An operator can run: leasehold approve ${approvalId}`;
+    case 'APPROVAL_DENIED':
+      return `To see the request and the answer: leasehold approve show ${approvalId}`;
+    case 'APPROVAL_TIMED_OUT':
+    case 'APPROVAL_WITHDRAWN':
+      return 'Run the command again to ask again.';
+    case 'NO_APPROVER':
+      return 'An administrator can add one: leasehold operator add NAME --role approver';
+    case 'APPROVAL_ENDED':
+      return 'To see what waits for an answer: leasehold approve list';
+    default:
+      return null;
+  }
 }
 
 const LISTS: ReadonlyMap<string, string> = new Map([

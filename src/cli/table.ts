@@ -25,7 +25,7 @@ export const GROUPS: readonly Group[] = [
   {
     title: 'Credentials',
     entries: [
-      ...from(() => import('./commands/get.ts').then(({ get }) => [get]), {
+      ...from(() => import('./commands/credentials.ts').then(({ get }) => [get]), {
         get: 'Retrieve a value under a new lease',
       }),
       ...from(() => import('./commands/credentials.ts').then(({ CREDENTIAL_COMMANDS }) => CREDENTIAL_COMMANDS), {
@@ -63,7 +63,7 @@ export const GROUPS: readonly Group[] = [
       ...from(() => import('./commands/run.ts').then(({ run }) => [run]), {
         run: 'Run a program that uses credentials unseen, or receives their values',
       }),
-      ...from(() => import('./commands/inject.ts').then(({ inject }) => [inject]), {
+      ...from(() => import('./commands/run.ts').then(({ inject }) => [inject]), {
         inject: 'Replace the references {{leasehold://PATH}} in a template by values',
       }),
       ...from(() => import('./commands/mcp.ts').then(({ mcp }) => [mcp]), {
@@ -177,7 +177,7 @@ export const GROUPS: readonly Group[] = [
         'key slot test': 'Test whether a key slot opens the vault',
         'key rotate': 'Replace the data key, the root key, or the key of the audit log',
       }),
-      ...from(() => import('./commands/lock.ts').then(({ LOCK_COMMANDS }) => LOCK_COMMANDS), {
+      ...from(() => import('./commands/keys.ts').then(({ LOCK_COMMANDS }) => LOCK_COMMANDS), {
         lock: 'Lock the vault: brokered requests end, and the server forgets the keys',
         unlock: 'Unlock the vault with a passphrase, a share or a root key file',
       }),

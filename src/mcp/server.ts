@@ -1,15 +1,17 @@
 /**
- * The server that acts as one agent: its tools, the limit on concurrent calls, and the abort of calls at shutdown.
- * Clients are treated as hostile, because a model may follow instructions that it reads.
+ * The server that acts as one agent, over standard input and output: its tools, the limit on concurrent calls, and the
+ * abort of calls at shutdown. Clients are treated as hostile, because a model may follow instructions that it reads.
  */
+
+import { pipeline, type Readable, Transform, type Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/server';
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import type { Leasehold } from '../client/leasehold.ts';
-import { explainAccess } from './access.ts';
 import { ActingAgent } from './agent.ts';
 import { ApprovalResults } from './approvals.ts';
-import { listCredentials } from './credentials.ts';
 import { httpRequest } from './http-request.ts';
+import { explainAccess, listCredentials } from './read-tools.ts';
 import { type CallLimiter, offer, type RegisteredTool, ToolError } from './tool.ts';
 
 export interface McpParts {
@@ -75,4 +77,79 @@ export async function openMcp({ client, serverUrl, version, log }: McpParts): Pr
       await Promise.race([Promise.allSettled(calls), sleep(STOP_TIMEOUT_MS, undefined, { ref: false })]);
     },
   };
+}
+
+/** Far above the length of any valid call. */
+const MAX_MESSAGE_BYTES = 1024 * 1024;
+const MAX_SUBSCRIPTIONS = 4;
+/** SOURCE: JSON-RPC 2.0, 5.1 */
+const INVALID_REQUEST = -32_600;
+
+/** Resolves when the client closes its end or `signal` is aborted. The caller then closes `mcp`. */
+export async function serveOverStdio(
+  mcp: Mcp,
+  { stdin, stdout }: { readonly stdin: Readable; readonly stdout: Writable },
+  signal: AbortSignal,
+  log: (line: string) => void,
+): Promise<void> {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const reject = (): void => {
+    const message = `a message has at most ${MAX_MESSAGE_BYTES} bytes`;
+    log(`a message was rejected: ${message}`);
+    stdout.write(`${JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: INVALID_REQUEST, message } })}\n`);
+  };
+  const lines = splitLines(MAX_MESSAGE_BYTES, reject);
+  class Pipe extends StdioServerTransport {
+    override async close(): Promise<void> {
+      await super.close();
+      // WHY: an open input would keep the process alive.
+      lines.destroy();
+      resolve();
+    }
+  }
+  const handle = serveStdio(() => mcp.createServer(), {
+    // The limit includes the line feed.
+    transport: new Pipe(lines, stdout, { maxBufferSize: MAX_MESSAGE_BYTES + 1 }),
+    maxSubscriptions: MAX_SUBSCRIPTIONS,
+    // WHY the name only: the message of a parser's error may quote its input.
+    onerror: (error) => log(`a message could not be handled: ${error.name}`),
+  });
+  // An error ends `lines`, which closes the transport.
+  pipeline(stdin, lines, () => undefined);
+  const stop = (): void => void handle.close().then(resolve, resolve);
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop, { once: true });
+  await closed;
+  signal.removeEventListener('abort', stop);
+}
+
+/**
+ * Emits each line with its line feed as one chunk. A line of more than `maxBytes` is discarded, and `reject` is called
+ * at its end. WHY: the SDK's reader stops permanently when its buffer is full.
+ */
+export function splitLines(maxBytes: number, reject: () => void): Transform {
+  // WHY one buffer: a client that writes single bytes would otherwise cause a million allocations.
+  const line = Buffer.alloc(maxBytes);
+  let length = 0;
+  let isTooLong = false;
+  const add = (part: Uint8Array): void => {
+    const kept = part.subarray(0, maxBytes - length);
+    line.set(kept, length);
+    length += kept.length;
+    isTooLong ||= kept.length < part.length;
+  };
+  return new Transform({
+    readableObjectMode: true,
+    transform(chunk: Buffer, _encoding, done) {
+      let from = 0;
+      for (let to = chunk.indexOf('\n'); to !== -1; to = chunk.indexOf('\n', from)) {
+        add(chunk.subarray(from, to));
+        if (isTooLong) reject();
+        else this.push(Buffer.concat([line.subarray(0, length), Buffer.from('\n')]));
+        [from, length, isTooLong] = [to + 1, 0, false];
+      }
+      add(chunk.subarray(from));
+      done();
+    },
+  });
 }

@@ -10,8 +10,8 @@ import type { CredentialPath } from '../core/path.ts';
 import { isLoaderVariable } from '../masking/secret-names.ts';
 import { UsageError } from '../platform/errors.ts';
 import { Secret } from '../vault/credentials/credential.ts';
+import { baseUrlVariable, namesFor, type UseBinding } from './bindings.ts';
 import { acquireEach, type LeaseClient, type LeaseOptions } from './leases.ts';
-import { baseUrlVariable, namesFor, type UseBinding } from './use-bindings.ts';
 
 const VARIABLE = /^(?!__proto__$)[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 

@@ -2,9 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { localSimulator } from '../../src/cli/policy/access-query.ts';
+import {
+  consideredRows,
+  explainAccess,
+  localSimulator,
+  remedyLines,
+  verdictLines,
+} from '../../src/cli/policy/access-query.ts';
 import { holdExpectations, readExpectations, toRow } from '../../src/cli/policy/expectations.ts';
-import { consideredRows, explainAccess, remedyLines, verdictLines } from '../../src/cli/policy/explanation.ts';
 import { Policy, type PolicyDraft } from '../../src/vault/policies/policy.ts';
 import { decidePlainly, patternCovers, principalNames } from '../core/reference.ts';
 import { runs } from '../kit/property.ts';

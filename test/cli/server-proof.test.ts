@@ -8,7 +8,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { withProof } from '../../src/cli/settings/connection-proof.ts';
+import { withProof } from '../../src/cli/connect.ts';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import { directFetch } from '../../src/client/node-fetch.ts';
 import { challengeService } from '../../src/server/announcement.ts';

@@ -6,8 +6,7 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, test } from 'node:test';
-import { resolveSettings } from '../../src/cli/settings/resolve.ts';
-import { titleOf } from '../../src/cli/settings/settings.ts';
+import { resolveSettings, titleOf } from '../../src/cli/settings/settings.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { type Home, newHome } from '../kit/command.ts';

@@ -4,7 +4,7 @@
  */
 
 import { PassThrough, Readable, Writable } from 'node:stream';
-import { main } from '../../src/cli/main.ts';
+import { main } from '../../src/cli/program.ts';
 import { challengeService } from '../../src/server/announcement.ts';
 
 const challenge = async (...asked: Parameters<typeof challengeService>) => challengeService(...asked);

@@ -1,7 +1,6 @@
 /** `leasehold approve` without an id: shows each request as it arrives, and reads one key as its answer. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { groupApprovals } from '../../client/approval-groups.ts';
-import type { Approvals } from '../../client/approvals.ts';
+import { type Approvals, groupApprovals } from '../../client/approvals.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { isTransient } from '../../client/retries.ts';

@@ -6,14 +6,13 @@ import { parseDuration, parsed, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { ownCommand, ownCommandFile, quoteWord } from '../../platform/shell-command.ts';
 import { MAX_GRACE_SECONDS } from '../../vault/agents/agent.ts';
+import { withConflictHint } from '../call-hints.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation, REQUESTS_IN_FLIGHT } from '../command.ts';
-import { agentSubject, withConflictHint } from '../conflict.ts';
 import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/identity.ts';
-import { userDirsOf } from '../settings/resolve.ts';
-import type { Precedence, Settings } from '../settings/settings.ts';
+import { type Precedence, type Settings, userDirsOf } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
 const NAME = { name: 'NAME', help: 'name of the agent', count: 'one' } as const;
@@ -145,7 +144,7 @@ const remove = defineCommand({
       return `${name}: its sessions and ${pluralize(meta.total, 'active lease')} will end.`;
     };
     if (await confirmDestructive(invocation, flags, describe, 'Deregister it?')) {
-      await withConflictHint(invocation, agentSubject(name), vault.agents.deregister(name, { ...seen, signal }));
+      await withConflictHint(invocation, 'agent', name, vault.agents.deregister(name, { ...seen, signal }));
       const keyFile = userKeyFile(userDirsOf(terminal), name);
       const left = existsSync(keyFile) ? ` Its private key is still in ${keyFile}.` : '';
       printNotice(terminal, `Deregistered ${name}.${left}`);

@@ -1,5 +1,5 @@
 /** The `approve` commands, with which operators answer requests that need an approval. */
-import { isReadable } from '../../client/approval-groups.ts';
+import { isReadable } from '../../client/approvals.ts';
 import type { Approval } from '../../client/types.ts';
 import { choice, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';

@@ -38,9 +38,9 @@ const checkpoint = defineCommand({
     },
   ],
   printsNoRecords: true,
-  async run({ connect, terminal, signal }, { 'public-key': wantsKey, out }) {
-    const file = out === null ? null : resolve(terminal.workingDirectory, out);
-    if (file !== null && existsSync(file)) throw alreadyExists(file);
+  async run(invocation, { 'public-key': wantsKey, out }) {
+    const { connect, terminal, signal } = invocation;
+    const file = newFile(invocation, out);
     const { note, verifier_key: key } = await connect().audit.readCheckpoint({ signal });
     const found = wantsKey ? `${key}\n` : note;
     if (file === null) printEvidence(terminal, found);
@@ -58,9 +58,7 @@ function writeEvidence(file: string, content: string): void {
   try {
     writeNewPrivateFile(file, content);
   } catch (error) {
-    const code = errnoSuffix(error);
-    if (code === '') throw error;
-    throw code === ' (EEXIST)' ? alreadyExists(file) : new UsageError(`${file} cannot be written${code}`);
+    throw toUsageError(error, file) ?? error;
   }
 }
 
@@ -148,30 +146,31 @@ const exportEntries = defineCommand({
   },
   printsNoRecords: true,
   async run(invocation, flags) {
-    await exportLog(invocation, invocation.connect(), flags);
+    const [out, headFile] = [newFile(invocation, flags.out), newFile(invocation, flags.head)];
+    const entries = await exportLog(invocation, out, headFile);
+    if (out !== null) printNotice(invocation.terminal, `Wrote ${entries} entries to ${out}.`);
   },
 });
 
-const NEWLINE = 10;
-
-interface ExportFiles {
-  /** Null for standard output. */
-  readonly out: string | null;
-  /** The file for the head record; null for none. */
-  readonly head: string | null;
+/** ORDER: before any request. If the file is created later, the write fails. @throws UsageError if the file exists */
+function newFile({ terminal }: Invocation, name: string | null): string | null {
+  const file = name === null ? null : resolve(terminal.workingDirectory, name);
+  if (file !== null && existsSync(file)) throw alreadyExists(file);
+  return file;
 }
 
-/** Creates the file only when the export is complete. @throws UsageError, LeaseholdError */
-async function exportLog(invocation: Invocation, vault: Leasehold, files: ExportFiles): Promise<void> {
+const NEWLINE = 10;
+
+/**
+ * Writes to standard output without the file `out`, which is created only when the export is complete. Resolves to the
+ * number of entries. @throws UsageError, LeaseholdError
+ */
+async function exportLog(invocation: Invocation, out: string | null, headFile: string | null): Promise<number> {
   const { terminal, signal } = invocation;
-  const toPath = (file: string | null): string | null =>
-    file === null ? null : resolve(terminal.workingDirectory, file);
-  const [out, headFile] = [toPath(files.out), toPath(files.head)];
-  // ORDER: before any request. If the file is created later, the write fails.
-  for (const file of [out, headFile]) if (file !== null && existsSync(file)) throw alreadyExists(file);
+  const vault = invocation.connect();
   const { meta } = await vault.audit.list({ limit: 1 }, { signal });
   const { head, bytes } = await vault.audit.export({ signal });
-  const progress = startProgress(terminal, 'Exporting');
+  using progress = startProgress(terminal, 'Exporting');
   let entries = 0;
   let last: number | undefined = NEWLINE;
   async function* count(chunks: AsyncIterable<Uint8Array>) {
@@ -192,25 +191,28 @@ async function exportLog(invocation: Invocation, vault: Leasehold, files: Export
     if (headFile !== null) writeNewPrivateFile(headFile, `leasehold-audit-head: ${head ?? ''}\n`);
   } catch (error) {
     // The reader closed the pipe.
-    if (temporary === null && errnoSuffix(error) === ' (EPIPE)') return;
-    throw signal.aborted ? signal.reason : toUsageError(error);
+    if (temporary === null && errnoSuffix(error) === ' (EPIPE)') return entries;
+    if (signal.aborted) throw signal.reason;
+    if (error instanceof LeaseholdError || error instanceof StartupError) throw error;
+    throw (
+      toUsageError(error, 'the file') ??
+      new LeaseholdError('UNREACHABLE', 'the export was interrupted', { cause: error })
+    );
   } finally {
     if (temporary !== null) rmSync(temporary, { force: true });
-    progress.end();
   }
-  if (out !== null) printNotice(terminal, `Wrote ${entries} entries to ${out}.`);
+  return entries;
 }
 
 function alreadyExists(what: string): UsageError {
   return new UsageError(`${what} already exists`, 'Choose another name. A file is never replaced.');
 }
 
-function toUsageError(error: unknown): unknown {
-  if (error instanceof LeaseholdError || error instanceof StartupError) return error;
-  if (errnoSuffix(error) === ' (EEXIST)') return alreadyExists('the file');
-  if (error instanceof Error && 'syscall' in error)
-    return new UsageError(`the file cannot be written (${String(error.message)})`);
-  return new LeaseholdError('UNREACHABLE', 'the export was interrupted', { cause: error });
+/** Null for an error that is not about the file. */
+function toUsageError(error: unknown, file: string): UsageError | null {
+  if (!(error instanceof Error && 'syscall' in error)) return null;
+  const code = errnoSuffix(error);
+  return code === ' (EEXIST)' ? alreadyExists(file) : new UsageError(`${file} cannot be written${code}`);
 }
 
 export const AUDIT_PROOF_COMMANDS: readonly Command[] = [exportEntries, checkpoint, receipt, acceptRollback];

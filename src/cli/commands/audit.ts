@@ -11,7 +11,7 @@ import { RESULTS } from '../../vault/audit/audit-entry.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { toCell } from '../output/cells.ts';
-import { toHeading } from '../output/table.ts';
+import { toHeading } from '../output/output.ts';
 import { withVerificationProgress } from '../progress.ts';
 import { printNotice } from '../terminal.ts';
 import { AUDIT_PROOF_COMMANDS, contradiction, readCheckpointFile } from './audit-proofs.ts';

@@ -67,7 +67,7 @@ async function take(
   lock: Lock,
 ): Promise<WrittenBackup> {
   const { terminal, signal } = invocation;
-  const progress = startProgress(terminal, 'Bytes');
+  using progress = startProgress(terminal, 'Bytes');
   const request = new AbortController();
   try {
     const stream = await invocation.connect().backup({ signal: AbortSignal.any([signal, request.signal]) });
@@ -78,7 +78,6 @@ async function take(
   } finally {
     // An unread stream would keep the server busy, and the server takes one backup at a time.
     request.abort();
-    progress.end();
   }
 }
 

@@ -10,7 +10,7 @@ import { ensurePrivateDir, writePrivateFile } from '../../platform/private-files
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { escapeControls } from '../output/cells.ts';
 import { userFilePath } from '../settings/files.ts';
-import { userDirsOf } from '../settings/resolve.ts';
+import { userDirsOf } from '../settings/settings.ts';
 import { printNotice, type Terminal } from '../terminal.ts';
 
 function isOperator({ settings }: Invocation): boolean {

@@ -1,24 +1,99 @@
-/** The `put`, `list`, `history` and `delete` subcommands. */
+/** The `get`, `put`, `list`, `history` and `delete` subcommands. */
+
 import { resolve } from 'node:path';
 import { LeaseholdError } from '../../client/errors.ts';
-import type { Leasehold } from '../../client/leasehold.ts';
+import type { Leasehold, Retrieved } from '../../client/leasehold.ts';
 import type { PutTargetsRequest } from '../../client/types.ts';
 import { parseCredentialType } from '../../core/names.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
-import { parsed, text, toggle } from '../../flags/flag.ts';
+import { parsed, text, toggle, wholeNumber } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-command.ts';
 import type { ServiceDefinition } from '../../vault/catalogue/definition.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
-import { keyWarning, SERVICE, targetsAt } from '../catalogue-flags.ts';
-import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
-import { credentialSubject, withConflictHint } from '../conflict.ts';
+import { ErrorWithHint, withConflictHint, withDenialHint } from '../call-hints.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation, TTL } from '../command.ts';
 import { nullIfMissing, valueInArguments } from '../errors.ts';
-import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
 import { decodeUtf8, readInput } from '../input.ts';
-import { pluralize } from '../output/cells.ts';
-import { askHidden, type Confirmation, confirmDestructive, type Question } from '../prompt.ts';
+import { escapeText, type Format, pluralize } from '../output/cells.ts';
+import { assertNotLoaderVariable, toVariableName } from '../output/output.ts';
+import { askHidden, type Confirmation, confirmDestructive, type Question, requireConfirmation } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
+import { keyWarning, SERVICE, targetsAt } from './targets.ts';
+
+const FIELDS: readonly string[] = ['path', 'value', 'lease_id', 'expires_at'];
+
+export const get = defineCommand({
+  name: 'get',
+  about: [
+    'Writes only the value, byte for byte, to a pipe or file. On a terminal, asks for confirmation first unless --reveal is given. With -o or --field, prints the lease too.',
+    'Each retrieval creates a lease and an entry in the audit log. To give a value to a program, prefer leasehold run, which revokes the lease when the program ends.',
+  ],
+  arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one' }],
+  flags: {
+    reveal: toggle('show the value on a terminal without asking'),
+    version: wholeNumber('retrieve this version (default: the newest)'),
+    ttl: TTL,
+  },
+  examples: [
+    { line: 'leasehold get prod/db/password | pbcopy', does: 'copy the value to the clipboard' },
+    { line: 'leasehold get prod/db/password --field lease_id', does: 'print only the lease id' },
+    { line: 'eval "$(leasehold get prod/db/password -o env)"', does: 'set PROD_DB_PASSWORD in this shell' },
+  ],
+  async run(invocation, { reveal, version, ttl: ttlSeconds }, given) {
+    const { terminal, signal, output } = invocation;
+    const path = parsePath(given, 'PATH');
+    const { field } = output;
+    // ORDER: before the retrieval, which creates a lease.
+    if (field !== null && !FIELDS.includes(field)) {
+      throw new UsageError(`--field: must be one of ${FIELDS.join(', ')}`);
+    }
+    if (formatFlag(invocation) === 'env' && field === null) assertNotLoaderVariable(toVariableName(path));
+    const showsValue = field === null || field === 'value';
+    if (showsValue && terminal.stdout.isTTY === true && !reveal) {
+      const hint = 'Use --reveal, or redirect the output to a pipe or file.';
+      await requireConfirmation(invocation, `This shows the value of ${path} on the terminal. Continue?`, hint);
+    }
+    const retrieving = invocation.connect().credentials.retrieve(path, {
+      ...(version === null ? {} : { version }),
+      ...(ttlSeconds === null ? {} : { ttlSeconds }),
+      signal,
+    });
+    await print(invocation, await withDenialHint(invocation, { action: 'retrieve', path }, retrieving));
+  },
+});
+
+const ESCAPED =
+  'WARNING  the value has characters that a terminal would interpret, and they are shown escaped. A pipe or a file receives the value byte for byte.';
+
+/** Only the flag selects a format here: a settings file or a variable must not change what a script reads. */
+function formatFlag({ settings: { format } }: Invocation): Format | null {
+  return format.level === 'flag' ? format.value : null;
+}
+
+async function print(invocation: Invocation, { value, ...lease }: Retrieved): Promise<void> {
+  const { terminal, output } = invocation;
+  const revealed = value.reveal();
+  const record = { path: lease.path, value: revealed, lease_id: lease.lease_id, expires_at: lease.expires_at };
+  const format = formatFlag(invocation);
+  if (output.field === null && format === 'env') {
+    output.variable(assertNotLoaderVariable(toVariableName(lease.path)), revealed);
+    return;
+  }
+  if (format !== null || output.field !== null) {
+    await output.record(record);
+    return;
+  }
+  if (terminal.stdout.isTTY !== true) {
+    terminal.stdout.write(revealed);
+    return;
+  }
+  // WHY: an agent that may store the value could steer the terminal of an operator.
+  const shown = escapeText(revealed);
+  terminal.stdout.write(shown.endsWith('\n') ? shown : `${shown}\n`);
+  if (shown !== revealed) printNotice(terminal, ESCAPED);
+  printNotice(terminal, `Lease ${lease.lease_id} ends at ${lease.expires_at}.`);
+}
 
 const PATH = {
   name: 'PATH',
@@ -209,7 +284,8 @@ async function removeOne(
   if (!(await confirmDestructive(invocation, confirmation, describe, 'Delete it?'))) return;
   const deleting = withConflictHint(
     invocation,
-    credentialSubject(path),
+    'credential',
+    path,
     vault.credentials.delete(path, { ...seen, signal }),
   );
   await withDenialHint(invocation, { action: 'delete', path }, deleting);

@@ -29,7 +29,7 @@ async function serve(invocation: Invocation): Promise<void> {
   }
   // WHY dynamic: other commands start faster without the MCP library.
   const { openMcp } = await import('../../mcp/server.ts');
-  const { serveOverStdio } = await import('../../mcp/stdio.ts');
+  const { serveOverStdio } = await import('../../mcp/server.ts');
   const { value: address } = settings.address;
   const opened = await openMcp({
     client: invocation.connect(),

@@ -7,13 +7,13 @@ import { list, parsed, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-command.ts';
 import { parseRoles, ROLES } from '../../vault/operators/operator.ts';
+import { withConflictHint } from '../call-hints.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
-import { operatorSubject, withConflictHint } from '../conflict.ts';
 import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/identity.ts';
-import { userDirsOf } from '../settings/resolve.ts';
+import { userDirsOf } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 import { consoleUrl } from './console.ts';
 
@@ -180,7 +180,7 @@ const set = defineCommand({
     const identity = flags['no-oidc'] ? { identity: null } : flags.oidc === null ? {} : { identity: flags.oidc };
     const body = { roles, description: flags.description ?? known.description, ...identity };
     const replacing = operators.replace(name, body, { ifMatch: tag, signal });
-    await invocation.output.record(await withConflictHint(invocation, operatorSubject(name), replacing));
+    await invocation.output.record(await withConflictHint(invocation, 'operator', name, replacing));
   },
 });
 
@@ -228,7 +228,7 @@ const remove = defineCommand({
       return `${name} (${data.roles.join(', ')}): its sessions and leases will end.`;
     };
     if (await confirmDestructive(invocation, flags, describe, 'Remove it?')) {
-      await withConflictHint(invocation, operatorSubject(name), operators.remove(name, { ...seen, signal }));
+      await withConflictHint(invocation, 'operator', name, operators.remove(name, { ...seen, signal }));
       printNotice(terminal, `Removed ${name}.`);
     }
   },

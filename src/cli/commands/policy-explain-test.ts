@@ -7,17 +7,19 @@ import { defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { readTextInput } from '../input.ts';
 import { pluralize } from '../output/cells.ts';
-import { type Ask, localSimulator, readQuestion, toSimulation } from '../policy/access-query.ts';
-import { type Expectation, holdExpectations, readExpectations } from '../policy/expectations.ts';
 import {
+  type Ask,
   consideredRows,
   EXPLANATION_COLUMNS,
   explainAccess,
+  localSimulator,
+  readQuestion,
   remedyLines,
+  toSimulation,
   verdictLines,
-} from '../policy/explanation.ts';
-import { problemsError } from '../policy/file-format.ts';
-import { readPolicyDirectory } from '../policy/policy-files.ts';
+} from '../policy/access-query.ts';
+import { type Expectation, holdExpectations, readExpectations } from '../policy/expectations.ts';
+import { problemsError, readPolicyDirectory } from '../policy/policy-files.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 import { readTargets } from './targets.ts';

@@ -1,12 +1,24 @@
-/** `leasehold run`: runs a program with secrets in its environment only. */
-import { list, toggle } from '../../flags/flag.ts';
-import { UsageError } from '../../platform/errors.ts';
+/**
+ * `leasehold run` runs a program with secrets in its environment only. `leasehold inject` fills a template with values.
+ */
+
+import { resolve } from 'node:path';
+import { LeaseholdError } from '../../client/errors.ts';
+import type { Leasehold } from '../../client/leasehold.ts';
+import { list, text, toggle } from '../../flags/flag.ts';
+import { errnoSuffix, StartupError, UsageError } from '../../platform/errors.ts';
 import { readIgnored } from '../../platform/inherited-signals.ts';
-import { parseBindings } from '../../run/env-bindings.ts';
-import { exitLike } from '../../run/exit-status.ts';
-import { parseUses, type UseBinding } from '../../run/use-bindings.ts';
+import { writeNewFile } from '../../platform/private-files.ts';
+import { parseBindings, parseUses, type UseBinding } from '../../run/bindings.ts';
+import { exitLike } from '../../run/child-process.ts';
+import type { LeaseClient } from '../../run/leases.ts';
+import { acquireLeases, releaseLeases } from '../../run/leases.ts';
+import { fillTemplates, parseTemplate } from '../../run/references.ts';
+import type { UseLeaseClient } from '../../run/use-leases.ts';
+import { ErrorWithHint, withDenialHint } from '../call-hints.ts';
 import { defineCommand, type Invocation, TTL } from '../command.ts';
-import { useClientFor } from '../explain-denial.ts';
+import { readTextInput } from '../input.ts';
+import { mayBeAdministrator } from '../settings/settings.ts';
 import { ignoreBrokenPipe, printNotice } from '../terminal.ts';
 
 export const run = defineCommand({
@@ -111,4 +123,81 @@ function checkAddress({ settings: { address } }: Invocation): void {
     '--use: programs cannot connect to a Unix socket',
     'Let the server listen on HOST:PORT too, and use --address.',
   );
+}
+
+const NAME = 'template';
+
+export const inject = defineCommand({
+  name: 'inject',
+  about: [
+    'Write {{leasehold://PATH | url}} to percent-encode a value for a URL, and {{leasehold://PATH?version=N}} for an earlier version. Other text stays unchanged.',
+    'The result goes to a pipe, or with --out to a new file that only you can read. The leases are not revoked, because the result contains the values until you delete it. To give values to a program, prefer leasehold run.',
+  ],
+  arguments: [{ name: 'FILE', help: 'template file; - for standard input', count: 'one' }],
+  flags: { out: text('FILE', 'write to this new file instead of standard output'), ttl: TTL },
+  examples: [
+    {
+      line: 'leasehold --agent shop inject app.yaml.tpl --out app.yaml',
+      does: 'write a configuration file with its secrets',
+    },
+  ],
+  printsNoRecords: true,
+  async run(invocation, { out, ttl: ttlSeconds }, file) {
+    const { terminal, signal } = invocation;
+    if (out === null && terminal.stdout.isTTY === true)
+      throw new UsageError(
+        'the values would be shown on the terminal',
+        'Use --out FILE, or redirect the output to a pipe.',
+      );
+    const parsed = parseTemplate(NAME, await readTextInput(invocation, file), file);
+    if (parsed === null) throw new UsageError(`${file}: contains no reference {{leasehold://PATH}}`);
+    const { template, wanted } = parsed;
+    invocation.connect();
+    const leaseClient = leaseClientFor(invocation);
+    const { values, leaseIds } = await acquireLeases(leaseClient, wanted, { ttlSeconds, signal });
+    const filled = fillTemplates([template], values).get(NAME)?.reveal() ?? '';
+    if (out === null) {
+      terminal.stdout.write(filled);
+      return;
+    }
+    const path = resolve(terminal.workingDirectory, out);
+    try {
+      writeNewFile(path, filled);
+    } catch (error) {
+      await releaseLeases(leaseClient, leaseIds);
+      if (error instanceof StartupError) throw error;
+      throw new UsageError(`${path} cannot be written${errnoSuffix(error)}`, 'Give the name of a new file.');
+    }
+    printNotice(terminal, `Wrote ${path}. It contains secrets: delete it when you no longer need it.`);
+  },
+});
+
+function leaseClientFor(invocation: Invocation): LeaseClient {
+  const vault = (): Leasehold => invocation.connect();
+  return {
+    retrieve: async (path, options) =>
+      withDenialHint(invocation, { action: 'retrieve', path }, vault().credentials.retrieve(path, options)),
+    revoke: async (leaseId, options) => vault().leases.revoke(leaseId, options),
+  };
+}
+
+function useClientFor(invocation: Invocation): UseLeaseClient {
+  const vault = (): Leasehold => invocation.connect();
+  const { identity } = invocation.settings;
+  return {
+    ...leaseClientFor(invocation),
+    issueUse: async (path, { ttlSeconds: ttl, signal }) => {
+      const issuing = vault().useLeases.issue({ path, ...(ttl === undefined ? {} : { ttl }) }, { signal });
+      try {
+        return await withDenialHint(invocation, { action: 'use', path }, issuing);
+      } catch (error) {
+        const isDenied = error instanceof LeaseholdError && error.code === 'ACCESS_DENIED';
+        if (!isDenied || !mayBeAdministrator(identity.value)) throw error;
+        throw new ErrorWithHint(error, 'A program uses a credential as an agent: --agent NAME');
+      }
+    },
+    baseUrl: (path) => vault().baseURL(path),
+    read: async (leaseId, options) => vault().leases.read(leaseId, options),
+    renew: async (leaseId, options) => vault().leases.renew(leaseId, options),
+  };
 }

@@ -11,8 +11,7 @@ import { valueInArguments } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { askHidden, type Question } from '../prompt.ts';
 import { loginsPath, readLogin, writeLogin } from '../settings/identity.ts';
-import { userDirsOf } from '../settings/resolve.ts';
-import { type Identity, type Settings, titleOf } from '../settings/settings.ts';
+import { type Identity, type Settings, titleOf, userDirsOf } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
 /** Identifies the caller: an agent and the end of its session, or the administrator. @throws LeaseholdError */

@@ -1,23 +1,53 @@
-/** The subcommands of `target`, and the output of targets. */
-
+/** The subcommands of `target`, the output of targets, and the services of the catalogue as flags. */
 import type { Tagged } from '../../client/api-client.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { CredentialTargets, PutTargetsRequest } from '../../client/types.ts';
+import { nearest } from '../../core/operator-text.ts';
 import { parsePath } from '../../core/path.ts';
 import { ApiError } from '../../engine/errors.ts';
-import { type FlagValues, list, text, toggle } from '../../flags/flag.ts';
+import { type FlagValues, list, parsed, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/shell-command.ts';
-import { DEFAULT_METHODS, type PlacementFields, parsePlacement, parseTargets } from '../../vault/use/target.ts';
-import { SERVICE, targetsAt } from '../catalogue-flags.ts';
+import { SERVICES, serviceTargets } from '../../vault/catalogue/catalogue.ts';
+import type { ServiceDefinition } from '../../vault/catalogue/definition.ts';
+import {
+  DEFAULT_METHODS,
+  type PlacementFields,
+  parsePlacement,
+  parseTargets,
+  type TargetFields,
+} from '../../vault/use/target.ts';
+import { ErrorWithHint, withConflictHint, withDenialHint } from '../call-hints.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
-import { targetsSubject, withConflictHint } from '../conflict.ts';
-import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
 import { readTextInput } from '../input.ts';
 import { pluralize } from '../output/cells.ts';
-import type { Output } from '../output/output.ts';
+import { type Output, wrap } from '../output/output.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
+
+const LIST_WIDTH = 100;
+const USABLE: readonly string[] = SERVICES.filter(({ unsupported }) => unsupported === null).map(({ name }) => name);
+
+export const SERVICE = parsed(
+  'NAME',
+  'the service of the value, such as openai: its hosts, and how it takes a key',
+  toService,
+);
+
+/** @throws UsageError */
+function toService(given: string, field: string): ServiceDefinition {
+  const found = SERVICES.find(({ name }) => name === given);
+  if (found === undefined) {
+    const near = nearest(given.toLowerCase(), USABLE);
+    const hint = near === null ? '' : `; did you mean ${near}?`;
+    const names = wrap(USABLE.join(', '), 2, { width: LIST_WIDTH });
+    throw new UsageError(`${field}: unknown service${hint}\n  ${names}`, OTHER_SERVICE);
+  }
+  if (found.unsupported !== null) throw new UsageError(`${field}: ${given} cannot be used yet: ${found.unsupported}`);
+  return found;
+}
+
+const OTHER_SERVICE = 'For any other service: leasehold target put PATH --origin URL';
 
 const METHODS: readonly string[] = DEFAULT_METHODS;
 
@@ -68,7 +98,7 @@ const put = defineCommand({
     checkFields(request);
     const seen = present === null ? {} : { ifMatch: present.tag };
     const putting = invocation.connect().targets.put(path, request, { ...seen, signal });
-    const checked = withConflictHint(invocation, targetsSubject(path), putting);
+    const checked = withConflictHint(invocation, 'targets', path, putting);
     const usage = await withDenialHint(invocation, { action: 'store', path }, checked);
     await printTargets(output, usage);
     printNotice(terminal, `Agents with the action use on ${path} can use it there.`);
@@ -192,7 +222,7 @@ const remove = defineCommand({
     };
     if (!(await confirmDestructive(invocation, flags, describe, 'Delete?'))) return;
     const deleting = vault.targets.delete(path, { ...seen, signal });
-    const checked = withConflictHint(invocation, targetsSubject(path), deleting);
+    const checked = withConflictHint(invocation, 'targets', path, deleting);
     await withDenialHint(invocation, { action: 'store', path }, checked);
     printNotice(terminal, `Deleted the targets of ${path}.`);
   },
@@ -229,4 +259,40 @@ function placementWords({ kind, name, template, username }: CredentialTargets['p
   if (kind === 'query') return `query parameter ${name}`;
   if (kind === 'basic') return username === undefined ? 'basic' : `basic with user ${username}`;
   return 'bearer token';
+}
+
+/**
+ * The targets of the service with the customer's own hosts. Null if the catalogue lists the hosts and no origin is
+ * given. @throws UsageError
+ */
+export function targetsAt(service: ServiceDefinition, origins: readonly string[]): readonly TargetFields[] | null {
+  const { name, needsHost, targets } = service;
+  if (!needsHost) {
+    return origins.length === 0 ? null : origins.map((origin) => ({ origin }));
+  }
+  const form = targets.map(({ origin }) => origin).join(' or ');
+  if (origins.length === 0) {
+    throw new UsageError(
+      `--service: each customer of ${name} has another host`,
+      `Add --origin URL, of the form ${form}`,
+    );
+  }
+  try {
+    return origins.flatMap((origin) => serviceTargets(service, origin));
+  } catch {
+    throw new UsageError(`--origin: must be a host of ${name}, of the form ${form}`);
+  }
+}
+
+/**
+ * A warning for a value that does not look like a key of the service; null if it does, or if its keys have no fixed
+ * form.
+ */
+export function keyWarning({ name, key, placement }: ServiceDefinition, value: string): string | null {
+  const { prefixes } = key;
+  // The value of Basic may begin with a user.
+  if (placement.kind === 'basic' || prefixes.length === 0 || prefixes.some((prefix) => value.startsWith(prefix))) {
+    return null;
+  }
+  return `WARNING  keys of ${name} begin with ${prefixes.join(' or ')}, and this value does not.`;
 }

@@ -13,8 +13,8 @@ import { errnoSuffix, UsageError } from '../../platform/errors.ts';
 import { inParallel } from '../../platform/waiting.ts';
 import type { Secret } from '../../vault/credentials/credential.ts';
 import { RemoteError } from '../errors.ts';
-import { type ImportSource, Reader } from './item.ts';
 import { addJson, isObject, type JsonObject, objectOf, parseJson } from './json.ts';
+import { type ImportSource, Reader } from './source.ts';
 
 interface Kv2Options {
   /** The URL without a trailing slash, as `parseVaultAddress` returns it. */

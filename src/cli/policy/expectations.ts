@@ -8,9 +8,9 @@ import { UsageError } from '../../platform/errors.ts';
 import { inParallel } from '../../platform/waiting.ts';
 import type { AccessQuery } from '../../vault/policies/access-explanation.ts';
 import { parseTtl, type TtlSeconds } from '../../vault/policies/policy.ts';
-import { DURATION_RULE } from '../resource/fields.ts';
+import { DURATION_RULE } from '../resource.ts';
 import { type Ask, readQuestion, requestSuffix } from './access-query.ts';
-import { type Problem, problemsError } from './file-format.ts';
+import { type Problem, problemsError } from './policy-files.ts';
 
 export interface Expectation {
   readonly line: number;
