@@ -3,7 +3,7 @@
  * denial, and to a change that conflicts with the change of another caller.
  */
 import { LeaseholdError } from '../client/errors.ts';
-import { quoteWord } from '../platform/shell-command.ts';
+import { quoteWord } from '../platform/installation.ts';
 import { CHANGE_EVENTS } from '../vault/audit/audit-entry.ts';
 import type { Invocation } from './command.ts';
 import { printNotice, type Terminal } from './terminal.ts';

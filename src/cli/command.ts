@@ -16,11 +16,6 @@ export interface Argument {
 type ValueOf<A extends Argument> = { one: string; optional: string | null; many: readonly string[] }[A['count']];
 type ArgumentValues<A extends readonly Argument[]> = { [At in keyof A]: ValueOf<A[At]> };
 
-interface Example {
-  readonly line: string;
-  readonly does: string;
-}
-
 interface CommandOf<A extends readonly Argument[], F extends Flags> {
   /** One word, or a noun and a verb: `policy show`. */
   readonly name: string;
@@ -29,7 +24,8 @@ interface CommandOf<A extends readonly Argument[], F extends Flags> {
   readonly flags?: F;
   /** Placeholder for the words after `--`, as shown in help: `COMMAND …`. */
   readonly rest?: string;
-  readonly examples?: readonly Example[];
+  /** Maps a command line to its effect. */
+  readonly examples?: Readonly<Record<string, string>>;
   readonly isLocal?: true;
   readonly printsNoRecords?: true;
   /** Whether the command stores a value. An unexpected argument may then be a secret, so errors never repeat it. */

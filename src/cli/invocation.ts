@@ -18,21 +18,15 @@ import type { Terminal } from './terminal.ts';
 
 const LOGOUT_TIMEOUT_MS = 3000;
 
-type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'reconnect' | 'close' | 'announceApproval'> & {
-  readonly field: string | null;
-  readonly waitsForApprovals: boolean;
-  /** Resolves the settings again. @throws UsageError */
-  resolveSettings(): Promise<Settings>;
-};
-
 const NEVER = new AbortController().signal;
 
 /** Resolves to the exit code. `interruptible` returns a signal that aborts on Ctrl-C and SIGTERM, like in `main`. */
 export async function runCommandLine(
-  { command, given, operands, rest }: CommandLine,
+  line: CommandLine,
   terminal: Terminal,
   interruptible: (endsItself: boolean) => AbortSignal,
 ): Promise<number> {
+  const { command, given, operands } = line;
   let settings: Settings | null = null;
   let invocation: Invocation | null = null;
   try {
@@ -40,18 +34,9 @@ export async function runCommandLine(
     const values = (command.arguments ?? []).map(({ count }, at) =>
       count === 'many' ? operands.slice(at) : (operands[at] ?? null),
     );
-    const last = (name: string): string | null => given.get(name)?.at(-1) ?? null;
-    const resolve = (): Promise<Settings> => resolveSettings(last, terminal);
-    settings = await resolve();
-    invocation = createInvocation({
-      terminal,
-      settings,
-      signal: command.handlesSignals === true ? NEVER : interruptible(command.endsItself === true),
-      rest,
-      field: last('field'),
-      waitsForApprovals: command.returnsPending !== true,
-      resolveSettings: resolve,
-    });
+    settings = await resolveSettings(flagReader(line), terminal);
+    const signal = command.handlesSignals === true ? NEVER : interruptible(command.endsItself === true);
+    invocation = createInvocation(line, terminal, settings, signal);
     const code = await command.run(invocation, flags, ...values);
     return typeof code === 'number' ? code : EXIT.OK;
   } catch (error) {
@@ -61,27 +46,32 @@ export async function runCommandLine(
   }
 }
 
-function createInvocation(context: InvocationContext): Invocation {
-  const { terminal, settings, signal, rest, field } = context;
+const flagReader =
+  ({ given }: CommandLine) =>
+  (name: string): string | null =>
+    given.get(name)?.at(-1) ?? null;
+
+function createInvocation(line: CommandLine, terminal: Terminal, settings: Settings, signal: AbortSignal): Invocation {
+  const flag = flagReader(line);
   let connected: Leasehold | null = null;
   const announceApproval = approvalAnnouncer(terminal);
-  const connectAs = (current: Settings) => connect(current, context.waitsForApprovals ? announceApproval : undefined);
+  const onApprovalPending = line.command.returnsPending === true ? undefined : announceApproval;
   return {
     terminal,
     settings,
     signal,
-    rest,
-    output: createOutput(terminal, settings.format.value, field),
+    rest: line.rest,
+    output: createOutput(terminal, settings.format.value, flag('field')),
     announceApproval,
     connect(anonymous = false): Leasehold {
       if (!anonymous) assertCaller(settings);
-      connected ??= connectAs(settings);
+      connected ??= connect(settings, onApprovalPending);
       return connected;
     },
     async reconnect() {
-      const current = await context.resolveSettings();
+      const current = await resolveSettings(flag, terminal);
       assertCaller(current);
-      return connectAs(current);
+      return connect(current, onApprovalPending);
     },
     async close() {
       const who = settings.identity.value;

@@ -18,7 +18,7 @@ import {
 } from '../flags/command-line.ts';
 import { UsageError } from '../platform/errors.ts';
 import { ignore, readIgnored } from '../platform/inherited-signals.ts';
-import { readVersion } from '../platform/version.ts';
+import { readVersion } from '../platform/installation.ts';
 import { type Command, type Entry, flagsOf } from './command.ts';
 import { EXIT, valueInArguments } from './errors.ts';
 import { GROUPS } from './table.ts';
@@ -44,7 +44,7 @@ type OnFlag = (name: string, value: string) => void;
  * Finds the entry that the words name, loads its command, and parses the words after its name. Null when it printed
  * help or the version. @throws UsageError
  */
-export async function parseCommandLine(
+async function parseCommandLine(
   typed: readonly string[],
   terminal: Pick<Terminal, 'stdout'>,
 ): Promise<CommandLine | null> {
@@ -174,7 +174,8 @@ function makeLeaf(
   onFlag: OnFlag,
   onWords: (words: readonly string[]) => void,
 ): Commander {
-  const { about = [], examples = [], takesAllWords } = command;
+  const { about = [], takesAllWords } = command;
+  const examples = Object.entries(command.examples ?? {});
   const leaf = toCommander(`leasehold ${command.name}`, terminal)
     .description([`${summary}.`, ...about].join('\n\n'))
     .usage(usageOf(command))
@@ -185,7 +186,7 @@ function makeLeaf(
   if (examples.length > 0)
     leaf.addHelpText(
       'after',
-      ['', 'Examples:', ...examples.flatMap(({ line, does }) => [`  # ${does}`, `  ${line}`])].join('\n'),
+      ['', 'Examples:', ...examples.flatMap(([line, effect]) => [`  # ${effect}`, `  ${line}`])].join('\n'),
     );
   if (takesAllWords === true)
     return leaf.helpOption(false).allowUnknownOption().allowExcessArguments().passThroughOptions();

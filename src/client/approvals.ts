@@ -2,53 +2,43 @@
  * Calls on approvals, and the rules for showing requests: which of them share one answer, and which can be approved.
  * SOURCE: docs/approvals.md.
  */
-import { type ApiClient, type CallOptions, type ListAllOptions, toSegment } from './api-client.ts';
+import { type CallOptions, Calls, type ListAllOptions, toSegment } from './api-client.ts';
 import type { Approval, ApprovalsFilter, ListedApproval, Page } from './types.ts';
 
 const APPROVALS = '/api/v1/approvals';
 const addressOf = (approvalId: string): string => `${APPROVALS}/${toSegment(approvalId, 'approval_id')}`;
 
-export class Approvals {
-  readonly #api: ApiClient;
-
-  constructor(api: ApiClient) {
-    this.#api = api;
-  }
-
+export class Approvals extends Calls {
   /** Lists approvals, newest first. */
   list(filter: ApprovalsFilter = {}, options: CallOptions = {}): Promise<Page<ListedApproval>> {
-    return this.#api.page<ListedApproval>(APPROVALS, filter, options);
+    return this.api.page(APPROVALS, filter, options);
   }
 
   listAll(filter: Omit<ApprovalsFilter, 'limit' | 'offset'> = {}, options: ListAllOptions = {}) {
-    return this.#api.pages<ListedApproval>(APPROVALS, filter, options);
+    return this.api.pages<ListedApproval>(APPROVALS, filter, options);
   }
 
   async read(approvalId: string, options: CallOptions = {}): Promise<Approval> {
-    return this.#api.read<Approval>(addressOf(approvalId), {}, options);
+    return this.api.read(addressOf(approvalId), {}, options);
   }
 
   /** `nonce` must come from the approval as the operator read it. */
-  async approve(approvalId: string, nonce: string, { signal }: CallOptions = {}): Promise<ListedApproval> {
-    const path = `${addressOf(approvalId)}/approve`;
-    const spec = { method: 'POST', path, body: { nonce }, retry: 'if-not-applied', signal } as const;
-    return (await this.#api.ask<ListedApproval>(spec)).data;
+  async approve(approvalId: string, nonce: string, options: CallOptions = {}): Promise<ListedApproval> {
+    return this.api.post(`${addressOf(approvalId)}/approve`, { nonce }, options, 'if-not-applied');
   }
 
   /** Denies the request. One denial is sufficient. */
   async deny(
     approvalId: string,
     answer: { nonce: string; reason?: string },
-    { signal }: CallOptions = {},
+    options: CallOptions = {},
   ): Promise<ListedApproval> {
-    const path = `${addressOf(approvalId)}/deny`;
-    const spec = { method: 'POST', path, body: answer, retry: 'if-not-applied', signal } as const;
-    return (await this.#api.ask<ListedApproval>(spec)).data;
+    return this.api.post(`${addressOf(approvalId)}/deny`, answer, options, 'if-not-applied');
   }
 
   /** Withdraws the approval, and with it all access that it still allows. */
   async withdraw(approvalId: string, options: CallOptions = {}): Promise<void> {
-    return this.#api.remove(addressOf(approvalId), options, 'id');
+    return this.api.remove(addressOf(approvalId), options, 'id');
   }
 }
 

@@ -173,9 +173,8 @@ export class Leasehold {
   }
 
   /** Extends the session of the token in use. Only for an operator. */
-  async renewSession({ signal }: CallOptions = {}): Promise<CallerSession> {
-    const spec = { method: 'POST', path: `${this.#session}/renew`, retry: 'always', signal } as const;
-    return toCurrentSession((await this.#api.ask<CurrentSessionWire>(spec)).data);
+  async renewSession(options: CallOptions = {}): Promise<CallerSession> {
+    return toCurrentSession(await this.#api.post(`${this.#session}/renew`, undefined, options, 'always'));
   }
 
   /**

@@ -9,6 +9,7 @@ import { MAX_TARGETS } from '../vault/use/target.ts';
 import {
   type ApiClient,
   type CallOptions,
+  Calls,
   type PutOptions,
   type ReplaceOptions,
   type Tagged,
@@ -29,7 +30,7 @@ import type {
 /** Longer than the server waits for the head of an upstream's response. */
 export const USE_TIMEOUT_MS = 660_000;
 /** Limit for the body of the upstream's response; the server truncates the rest. */
-export const MAX_USE_BODY_BYTES = 2 * 1024 * 1024;
+const MAX_USE_BODY_BYTES = 2 * 1024 * 1024;
 /** No response exceeds this size, however JSON escapes the body. */
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 /** Methods that change nothing at the upstream, so that they can be repeated. */
@@ -84,51 +85,39 @@ export function toBaseUrl(address: string, path: string, target: number | null):
 
 const SELECTOR_RULE = 'must not have a segment such as - or -1, which ends the path in a base URL';
 
-export class Targets {
-  readonly #api: ApiClient;
-
-  constructor(api: ApiClient) {
-    this.#api = api;
-  }
-
+export class Targets extends Calls {
   /** Sets or replaces the targets and the placement. Ends the credential's use leases. */
   put(path: string, body: PutTargetsRequest, options: PutOptions = {}): Promise<CredentialTargets> {
-    return this.#api.put<CredentialTargets>(addressOf(path), body, options);
+    return this.api.put(addressOf(path), body, options);
   }
 
   /** @throws LeaseholdError NOT_FOUND if there are no targets, … */
   async read(path: string, options: CallOptions = {}): Promise<CredentialTargets> {
-    return this.#api.read<CredentialTargets>(addressOf(path), {}, options);
+    return this.api.read(addressOf(path), {}, options);
   }
 
   readTagged(path: string, options: CallOptions = {}): Promise<Tagged<CredentialTargets>> {
-    return this.#api.readTagged<CredentialTargets>(addressOf(path), options);
+    return this.api.readTagged(addressOf(path), options);
   }
 
   /** Deletes the targets, and ends the credential's use leases. The credential can then not be used. */
   async delete(path: string, options: ReplaceOptions = {}): Promise<void> {
-    return this.#api.remove(addressOf(path), options, 'name');
+    return this.api.remove(addressOf(path), options, 'name');
   }
 }
 
 const addressOf = (path: string): string => `/api/v1/targets/${toSegments(path)}`;
 
 /** Calls on use leases, whose tokens are accepted only at base URLs. */
-export class UseLeases {
-  readonly #api: ApiClient;
-
-  constructor(api: ApiClient) {
-    this.#api = api;
-  }
-
+export class UseLeases extends Calls {
   /**
    * Issues the agent a lease with a token that an SDK sends as its API key to the base URL. `leases.revoke` revokes it.
    * The server keeps no response with a token, so a lost one is not retried. @throws LeaseholdError ACCESS_DENIED,
    * NOT_FOUND, …
    */
-  async issue(body: UseLeaseRequest, { signal }: CallOptions = {}): Promise<AgentUseLease> {
-    const spec = { method: 'POST', path: '/api/v1/leases/use', body, retry: 'if-not-applied', signal } as const;
-    const { token, env, ...lease } = (await this.#api.ask<UseLeaseWire>(spec)).data;
+  async issue(body: UseLeaseRequest, options: CallOptions = {}): Promise<AgentUseLease> {
+    const issuing = this.api.post<UseLeaseWire>('/api/v1/leases/use', body, options, 'if-not-applied');
+    const { token, env, ...lease } = await issuing;
     const variables = Object.entries(env).map(([name, value]) => [name, new Secret(value)] as const);
     return { ...lease, token: new Secret(token), env: Object.fromEntries(variables) };
   }

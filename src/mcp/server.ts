@@ -2,17 +2,17 @@
  * The server that acts as one agent, over standard input and output: its tools, the limit on concurrent calls, and the
  * abort of calls at shutdown. Clients are treated as hostile, because a model may follow instructions that it reads.
  */
-
 import { pipeline, type Readable, Transform, type Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpServer } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
+import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
-import { ActingAgent } from './agent.ts';
-import { ApprovalResults } from './approvals.ts';
+import { isTransient } from '../client/retries.ts';
+import { UsageError } from '../platform/errors.ts';
 import { httpRequest } from './http-request.ts';
 import { explainAccess, listCredentials } from './read-tools.ts';
-import { type CallLimiter, offer, type RegisteredTool, ToolError } from './tool.ts';
+import { ApprovalResults, type CallLimiter, offer, type RegisteredTool, ToolError } from './tool.ts';
 
 export interface McpParts {
   /** Must act as an agent; an administrator's token is rejected. */
@@ -152,4 +152,50 @@ export function splitLines(maxBytes: number, reject: () => void): Transform {
       done();
     },
   });
+}
+
+/** WHY short: clients wait at most a minute for a server to start. */
+const START_TIMEOUT_MS = 10_000;
+const NOT_AN_AGENT = 'the server must act as an agent, not as the administrator: give an agent and its key file';
+
+export class ActingAgent {
+  readonly #client: Leasehold;
+  #name: string | null = null;
+
+  constructor(client: Leasehold) {
+    this.#client = client;
+  }
+
+  /**
+   * Determines the agent at startup; resolves to null when the vault does not respond in time. @throws UsageError,
+   * LeaseholdError
+   */
+  async find(log: (line: string) => void): Promise<string | null> {
+    const signal = AbortSignal.timeout(START_TIMEOUT_MS);
+    try {
+      return await this.#read(signal);
+    } catch (error) {
+      if (error instanceof ToolError) throw new UsageError(error.message);
+      if (!isTransient(error) && error !== signal.reason) throw error;
+      log('the vault does not respond; tools return UNAVAILABLE until it does');
+      return null;
+    }
+  }
+
+  /** @throws ToolError, LeaseholdError */
+  async name(): Promise<string> {
+    return this.#name ?? this.#read();
+  }
+
+  async #read(signal?: AbortSignal): Promise<string> {
+    try {
+      const { agent_name } = await this.#client.readSession(signal === undefined ? {} : { signal });
+      this.#name = agent_name;
+      return agent_name;
+    } catch (error) {
+      // The administrator has no session.
+      if (!(error instanceof LeaseholdError) || error.status !== 404) throw error;
+      throw new ToolError('NOT_ALLOWED', NOT_AN_AGENT);
+    }
+  }
 }

@@ -18,10 +18,16 @@ const SINGLE_PATH_ERRORS: ReadonlySet<string> = new Set([
   'NO_APPROVER',
 ]);
 
+/** The options of a request for a lease. */
+export interface InFlight {
+  readonly ttlSeconds?: number;
+  readonly signal: AbortSignal;
+}
+
 export interface LeaseClient {
   retrieve(
     path: string,
-    options: { readonly version?: number; readonly ttlSeconds?: number; readonly signal: AbortSignal },
+    options: InFlight & { readonly version?: number },
   ): Promise<{ readonly lease_id: string; readonly value: Secret }>;
   revoke(leaseId: string, options: { readonly signal: AbortSignal }): Promise<void>;
 }
@@ -82,20 +88,15 @@ export async function acquireLeases(
   return { values, leaseIds: [...acquired.values()].map(({ lease_id }) => lease_id) };
 }
 
-interface InFlight {
-  readonly ttlSeconds?: number;
-  readonly signal: AbortSignal;
-}
-
 /** Acquires one lease for each key, all or none, like `acquireLeases`. */
-export async function acquireEach<B extends Refused['wanted'], L extends { readonly lease_id: string }>(
+export async function acquireEach<K, B extends Refused['wanted'], L extends { readonly lease_id: string }>(
   client: Pick<LeaseClient, 'revoke'>,
   bindings: readonly B[],
-  keyOf: (binding: B) => string,
+  keyOf: (binding: B) => K,
   { ttlSeconds, signal }: LeaseOptions,
   acquireOne: (binding: B, options: InFlight) => Promise<L>,
-): Promise<ReadonlyMap<string, L>> {
-  const acquired = new Map<string, L>();
+): Promise<ReadonlyMap<K, L>> {
+  const acquired = new Map<K, L>();
   const refused: Refused[] = [];
   const distinct = [...Map.groupBy(bindings, keyOf).values()].flatMap((equal) => equal.slice(0, 1));
   const timeout = new AbortController();
@@ -124,7 +125,7 @@ export async function acquireEach<B extends Refused['wanted'], L extends { reado
   if (signal.aborted || refused.length > 0) {
     await releaseLeases(
       client,
-      [...acquired.values()].map(({ lease_id }) => lease_id),
+      Array.from(acquired.values(), ({ lease_id }) => lease_id),
     );
     signal.throwIfAborted();
     const order = new Map<unknown, number>(bindings.map((each, at) => [each, at]));

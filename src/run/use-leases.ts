@@ -11,7 +11,7 @@ import { isLoaderVariable } from '../masking/secret-names.ts';
 import { UsageError } from '../platform/errors.ts';
 import { Secret } from '../vault/credentials/credential.ts';
 import { baseUrlVariable, namesFor, type UseBinding } from './bindings.ts';
-import { acquireEach, type LeaseClient, type LeaseOptions } from './leases.ts';
+import { acquireEach, type InFlight, type LeaseClient, type LeaseOptions } from './leases.ts';
 
 const VARIABLE = /^(?!__proto__$)[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
@@ -23,10 +23,7 @@ interface IssuedUseLease {
 }
 
 export interface UseLeaseClient extends LeaseClient {
-  issueUse(
-    path: string,
-    options: { readonly ttlSeconds?: number; readonly signal: AbortSignal },
-  ): Promise<IssuedUseLease>;
+  issueUse(path: string, options: InFlight): Promise<IssuedUseLease>;
   /** The base URL under the address that the command uses. A server behind a proxy may know another address. */
   baseUrl(path: string): string;
   read(leaseId: string, options: { readonly signal: AbortSignal }): Promise<LeaseTimes>;
@@ -42,20 +39,13 @@ interface LeaseTimes {
 export type AcquiredUses = ReadonlyMap<CredentialPath, IssuedUseLease>;
 
 /** Acquires all leases or none. @throws LeaseAcquisitionError, and the signal's reason */
-export async function acquireUses(
+export function acquireUses(
   client: UseLeaseClient,
   bindings: readonly UseBinding[],
   options: LeaseOptions,
 ): Promise<AcquiredUses> {
-  const acquireOne = ({ path }: UseBinding, inFlight: Parameters<UseLeaseClient['issueUse']>[1]) =>
-    client.issueUse(path, inFlight);
-  const acquired = await acquireEach(client, bindings, ({ path }) => path, options, acquireOne);
-  return new Map(
-    bindings.flatMap(({ path }) => {
-      const lease = acquired.get(path);
-      return lease === undefined ? [] : [[path, lease]];
-    }),
-  );
+  const pathOf = ({ path }: UseBinding): CredentialPath => path;
+  return acquireEach(client, bindings, pathOf, options, ({ path }, inFlight) => client.issueUse(path, inFlight));
 }
 
 /**

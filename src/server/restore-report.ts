@@ -1,6 +1,7 @@
 /** The output of a restore: progress, restored and checked rows, and the next steps. */
+
+import { quoteForShell } from '../platform/installation.ts';
 import { dataDirPaths } from '../platform/paths.ts';
-import { quoteForShell } from '../platform/shell-command.ts';
 import { SERVER_COMMAND } from './flag-table.ts';
 import type { RestoreResult } from './restore.ts';
 import type { RestoreRequest } from './restore-request.ts';

@@ -2,7 +2,7 @@
 
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { ownCommand, quoteForShell, quoteWord } from '../platform/shell-command.ts';
+import { ownCommand, quoteForShell, quoteWord } from '../platform/installation.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import type { Service } from './composition.ts';
 import type { Configuration } from './configuration.ts';

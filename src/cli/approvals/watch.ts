@@ -5,6 +5,7 @@ import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { isTransient } from '../../client/retries.ts';
 import type { Approval, ListedApproval } from '../../client/types.ts';
+import { withoutNulls } from '../../flags/flag.ts';
 import { inParallel } from '../../platform/waiting.ts';
 import { printNotice, type Terminal } from '../terminal.ts';
 import { approvalCard, promptFor } from './card.ts';
@@ -17,8 +18,8 @@ export interface WatchOptions {
   readonly terminal: Terminal;
   readonly vault: Leasehold;
   readonly signal: AbortSignal;
-  /** Reads a line; empty without a reason. */
-  askReason(): Promise<string>;
+  /** Resolves to null without a reason. */
+  askReason(): Promise<string | null>;
 }
 
 type Group = readonly [ListedApproval, ...ListedApproval[]];
@@ -91,8 +92,7 @@ export class ApprovalWatch {
 
   async #toAnswer(key: 'a' | 'd'): Promise<GivenAnswer> {
     if (key === 'a') return { isApproved: true, reason: null };
-    const reason = await this.#keys.suspend(() => this.#options.askReason());
-    return { isApproved: false, reason: reason === '' ? null : reason };
+    return { isApproved: false, reason: await this.#keys.suspend(() => this.#options.askReason()) };
   }
 
   async #hasEnded(group: readonly Approval[]): Promise<boolean> {
@@ -182,7 +182,7 @@ export function sendAnswer(
   signal: AbortSignal,
 ): Promise<ListedApproval> {
   if (isApproved) return approvals.approve(approval_id, nonce, { signal });
-  return approvals.deny(approval_id, { nonce, ...(reason === null ? {} : { reason }) }, { signal });
+  return approvals.deny(approval_id, { nonce, ...withoutNulls({ reason }) }, { signal });
 }
 
 export function describeAnswer({ status, approvals, quorum }: ListedApproval): string {

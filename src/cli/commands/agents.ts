@@ -2,13 +2,13 @@
 import { constants, copyFileSync, existsSync, renameSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseAgentName } from '../../core/names.ts';
-import { parseDuration, parsed, text, toggle } from '../../flags/flag.ts';
+import { parseDuration, parsed, text, toggle, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { ownCommand, ownCommandFile, quoteWord } from '../../platform/shell-command.ts';
+import { ownCommand, ownCommandFile, quoteWord } from '../../platform/installation.ts';
 import { MAX_GRACE_SECONDS } from '../../vault/agents/agent.ts';
 import { withConflictHint } from '../call-hints.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation, REQUESTS_IN_FLIGHT } from '../command.ts';
-import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
+import { giveOrMakeKey, withKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/identity.ts';
@@ -34,13 +34,11 @@ const add = defineCommand({
     ),
     'service-key': toggle('let the server make the key pair and keep it in its data directory'),
   },
-  examples: [
-    { line: 'leasehold agent add deploy-bot', does: 'register an agent on this machine' },
-    {
-      line: 'openssl pkey -in bot.pem -pubout | leasehold agent add deploy-bot --public-key -',
-      does: 'register an agent on another machine',
-    },
-  ],
+  examples: {
+    'leasehold agent add deploy-bot': 'register an agent on this machine',
+    'openssl pkey -in bot.pem -pubout | leasehold agent add deploy-bot --public-key -':
+      'register an agent on another machine',
+  },
   async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
     const name = parseAgentName(given, 'NAME');
@@ -49,17 +47,10 @@ const add = defineCommand({
     const { description, 'public-key': from, 'new-key': newFile } = flags;
     const key = flags['service-key'] ? null : await giveOrMakeKey(invocation, from, newFile ?? usualFile);
     const file = key?.file ?? null;
-    const body = {
-      name,
-      ...(description === null ? {} : { description }),
-      ...(key === null ? {} : { public_key: key.publicKey }),
-    };
-    try {
+    const body = { name, ...withoutNulls({ description, public_key: key?.publicKey }) };
+    await withKeyFile(terminal, file, async () => {
       await invocation.output.record(await vault.agents.register(body, { signal }));
-    } catch (error) {
-      settleKeyFile(terminal, file, error);
-      throw error;
-    }
+    });
     const keyFlags = file === null || file === usualFile ? [] : ['--key-file', file];
     if (file !== null) {
       const use = ['leasehold', '--agent', name, ...keyFlags].map(quoteWord).join(' ');
@@ -192,20 +183,14 @@ const rotate = defineCommand({
     const usualFile = resolve(terminal.workingDirectory, newFile ?? userKeyFile(userDirsOf(terminal), name));
     const key = flags['service-key'] ? null : await giveOrMakeKey(invocation, from, `${usualFile}.next`);
     const file = key?.file ?? null;
-    const body = {
-      ...(key === null ? {} : { public_key: key.publicKey }),
-      ...(flags.grace === null ? {} : { grace_seconds: flags.grace }),
-    };
-    try {
+    const body = withoutNulls({ public_key: key?.publicKey, grace_seconds: flags.grace });
+    await withKeyFile(terminal, file, async () => {
       const rotated = await vault.agents.rotate(name, body, { signal });
       // ORDER: the previous file stays until the server knows the new key.
       if (file !== null) replaceKeyFile(file, usualFile);
       await invocation.output.record(rotated);
-    } catch (error) {
-      settleKeyFile(terminal, file, error);
-      throw error;
-    }
+    });
   },
 });
 
-export const AGENT_COMMANDS: readonly Command[] = [add, list, show, rotate, remove];
+export const COMMANDS: readonly Command[] = [add, list, show, rotate, remove];

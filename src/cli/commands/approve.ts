@@ -1,11 +1,12 @@
 /** The `approve` commands, with which operators answer requests that need an approval. */
 import { isReadable } from '../../client/approvals.ts';
 import type { Approval } from '../../client/types.ts';
-import { choice, text, toggle } from '../../flags/flag.ts';
+import { choice, text, toggle, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { APPROVAL_STATUSES } from '../../vault/approvals/approval.ts';
 import { approvalCard, promptFor } from '../approvals/card.ts';
-import { describeAnswer, type GivenAnswer, sendAnswer } from '../approvals/watch.ts';
+import { KeyPresses } from '../approvals/key-presses.ts';
+import { ApprovalWatch, describeAnswer, type GivenAnswer, sendAnswer } from '../approvals/watch.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { Declined } from '../errors.ts';
 import { askLine } from '../prompt.ts';
@@ -31,7 +32,6 @@ async function readCard(invocation: Invocation, id: string) {
 
 /** @throws Declined */
 async function askForAnswer(invocation: Invocation, approval: Approval, card: string): Promise<GivenAnswer> {
-  const { KeyPresses } = await import('../approvals/key-presses.ts');
   using keys = new KeyPresses(invocation.terminal);
   const { prompt, allowed } = promptFor([approval], ['d', 'q']);
   const key = await keys.ask(`${card}\n`, prompt, allowed, invocation.signal);
@@ -57,16 +57,18 @@ const approve = defineCommand({
     deny: toggle('deny ID'),
     reason: text('TEXT', 'why it is denied, for the agent and the log'),
   },
-  examples: [
-    { line: 'leasehold approve', does: 'watch, and answer each request with one key' },
-    { line: 'leasehold approve ID --deny --reason "wrong account"', does: 'deny one request' },
-  ],
+  examples: {
+    'leasehold approve': 'watch, and answer each request with one key',
+    'leasehold approve ID --deny --reason "wrong account"': 'deny one request',
+  },
   async run(invocation, { yes, deny, reason }, given) {
     if (yes && deny) throw new UsageError('give --yes or --deny, not both');
     if (reason !== null && !deny) throw new UsageError('--reason requires --deny');
     if (given === null) {
       if (yes || deny) throw new UsageError('--yes and --deny require an ID', 'leasehold approve list');
-      return watch(invocation);
+      const { terminal, signal } = invocation;
+      const vault = invocation.connect();
+      return ApprovalWatch.run({ terminal, signal, vault, askReason: () => askReason(invocation) });
     }
     const { approvals } = invocation.connect();
     const { signal, terminal, output } = invocation;
@@ -80,14 +82,6 @@ const approve = defineCommand({
   },
 });
 
-async function watch(invocation: Invocation): Promise<void> {
-  const { terminal, signal } = invocation;
-  // WHY a dynamic import: the other commands start faster without it.
-  const { ApprovalWatch } = await import('../approvals/watch.ts');
-  const askReasonText = async (): Promise<string> => (await askReason(invocation)) ?? '';
-  await ApprovalWatch.run({ terminal, signal, vault: invocation.connect(), askReason: askReasonText });
-}
-
 const listAll = defineCommand({
   name: 'approve list',
   about: ['Agents see their own. A request and its answer stay listed for a week.'],
@@ -96,7 +90,7 @@ const listAll = defineCommand({
     'agent-name': text('NAME', 'only those of this agent'),
   },
   async run(invocation, { status, 'agent-name': agent }) {
-    const filter = { ...(status === null ? {} : { status }), ...(agent === null ? {} : { agent }) };
+    const filter = withoutNulls({ status, agent });
     const { approvals } = invocation.connect();
     const rows = await Array.fromAsync(approvals.listAll(filter, invocation));
     await invocation.output.records(rows, COLUMNS, 'No requests for approval.');
@@ -125,4 +119,4 @@ const withdraw = defineCommand({
   },
 });
 
-export const APPROVE_COMMANDS: readonly Command[] = [approve, listAll, show, withdraw];
+export const COMMANDS: readonly Command[] = [approve, listAll, show, withdraw];

@@ -31,12 +31,10 @@ const checkpoint = defineCommand({
       'write to this new file instead of standard output: complete, or not at all; an existing file is never replaced',
     ),
   },
-  examples: [
-    {
-      line: 'leasehold audit checkpoint --out "checkpoint-$(date -u +%Y%m%dT%H%M%SZ).txt"',
-      does: 'keep the newest checkpoint in a file with the time in its name',
-    },
-  ],
+  examples: {
+    'leasehold audit checkpoint --out "checkpoint-$(date -u +%Y%m%dT%H%M%SZ).txt"':
+      'keep the newest checkpoint in a file with the time in its name',
+  },
   printsNoRecords: true,
   async run(invocation, { 'public-key': wantsKey, out }) {
     const { connect, terminal, signal } = invocation;
@@ -215,4 +213,4 @@ function toUsageError(error: unknown, file: string): UsageError | null {
   return code === ' (EEXIST)' ? alreadyExists(file) : new UsageError(`${file} cannot be written${code}`);
 }
 
-export const AUDIT_PROOF_COMMANDS: readonly Command[] = [exportEntries, checkpoint, receipt, acceptRollback];
+export const COMMANDS: readonly Command[] = [exportEntries, checkpoint, receipt, acceptRollback];

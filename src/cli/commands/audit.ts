@@ -6,7 +6,7 @@ import type { AuditEntry, AuditFilter, Leasehold } from '../../client/leasehold.
 import { parseActorName } from '../../core/names.ts';
 import { EVENT_TYPES } from '../../core/permissions.ts';
 import type { FlagValues } from '../../flags/flag.ts';
-import { choice, instant, parsed, text, wholeNumber } from '../../flags/flag.ts';
+import { choice, instant, parsed, text, wholeNumber, withoutNulls } from '../../flags/flag.ts';
 import { RESULTS } from '../../vault/audit/audit-entry.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
@@ -14,7 +14,7 @@ import { toCell } from '../output/cells.ts';
 import { toHeading } from '../output/output.ts';
 import { withVerificationProgress } from '../progress.ts';
 import { printNotice } from '../terminal.ts';
-import { AUDIT_PROOF_COMMANDS, contradiction, readCheckpointFile } from './audit-proofs.ts';
+import { contradiction, readCheckpointFile } from './audit-proofs.ts';
 
 const ACTIONS = [...new Set(EVENT_TYPES.map((type) => type.slice(type.indexOf('.') + 1)))];
 const COLUMNS = ['seq', 'timestamp', 'event_type', 'agent_name', 'resource', 'result', 'reason'];
@@ -35,8 +35,7 @@ function toFilter(
   flags: FlagValues<typeof FILTERS> & { readonly since?: string | null; readonly until?: string | null },
 ): AuditFilter {
   const { 'agent-name': agent, resource, action, event: event_type, result, since, until } = flags;
-  const given = { agent, resource, action, event_type, result, since, until };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => (value ?? null) !== null));
+  return withoutNulls({ agent, resource, action, event_type, result, since, until });
 }
 
 const list = defineCommand({
@@ -47,9 +46,9 @@ const list = defineCommand({
     until: instant('only entries until this time, in the same notation'),
     limit: wholeNumber('print at most N entries (default 100)'),
   },
-  examples: [
-    { line: 'leasehold audit list --result denied --since 1d', does: 'show what was denied in the last 24 hours' },
-  ],
+  examples: {
+    'leasehold audit list --result denied --since 1d': 'show what was denied in the last 24 hours',
+  },
   async run(invocation, { limit, ...filters }) {
     const entries = await newest(invocation.connect(), toFilter(filters), limit ?? 100, invocation.signal);
     await invocation.output.records(entries, COLUMNS, 'No matching entries.');
@@ -62,7 +61,7 @@ async function newest(vault: Leasehold, filter: AuditFilter, limit: number, sign
     // Entries appended in the meantime would shift the pages. `until` excludes later ones, and the sequence number
     // excludes those of the same time.
     const until = entries[0]?.timestamp ?? filter.until;
-    const page = { ...filter, ...(until === undefined ? {} : { until }), limit: wanted, offset };
+    const page = { ...filter, ...withoutNulls({ until }), limit: wanted, offset };
     const { data } = await vault.audit.list(page, { signal });
     assertIncreasing(data.toReversed());
     const last = entries.at(-1)?.seq ?? Number.POSITIVE_INFINITY;
@@ -167,4 +166,4 @@ const verify = defineCommand({
   },
 });
 
-export const AUDIT_COMMANDS: readonly Command[] = [list, tail, verify, ...AUDIT_PROOF_COMMANDS];
+export const COMMANDS: readonly Command[] = [list, tail, verify];

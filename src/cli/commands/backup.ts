@@ -25,7 +25,7 @@ const FLAGS = {
   'identity-file': text('FILE', 'with --verify: open with the age identities in this file'),
 };
 
-export const backup: Command = defineCommand({
+const backup = defineCommand({
   name: 'backup',
   about: [
     'The backup contains everything in the vault as of one moment. It is encrypted here, with age, to recipients or with a passphrase, and read again before the file receives its name. Values in it stay encrypted, so it is useless without the root key, which it does not contain: keep a copy of the root key in another place.',
@@ -33,11 +33,11 @@ export const backup: Command = defineCommand({
   ],
   arguments: [{ name: 'FILE', help: 'a new file, or a directory', count: 'one' }],
   flags: FLAGS,
-  examples: [
-    { line: 'leasehold backup vault.age --recipient age1…', does: 'encrypt to the holder of a key' },
-    { line: 'leasehold backup /backups --recipients-file ops.txt', does: 'write a file that is named by its time' },
-    { line: 'leasehold backup vault.age --verify --identity-file key.txt', does: 'read a backup again' },
-  ],
+  examples: {
+    'leasehold backup vault.age --recipient age1…': 'encrypt to the holder of a key',
+    'leasehold backup /backups --recipients-file ops.txt': 'write a file that is named by its time',
+    'leasehold backup vault.age --verify --identity-file key.txt': 'read a backup again',
+  },
   async run(invocation, flags, given) {
     const path = resolve(invocation.terminal.workingDirectory, given);
     if (flags.verify) return verify(invocation, path, flags);
@@ -155,3 +155,5 @@ async function readOpener(question: Question, flags: Given): Promise<Opener> {
   const passphrase = await readPassphrase(question, passphraseFile, 'Passphrase of the backup');
   return { kind: 'passphrase', passphrase };
 }
+
+export const COMMANDS: readonly Command[] = [backup];

@@ -18,7 +18,7 @@ function isOperator({ settings }: Invocation): boolean {
   return (who.kind === 'agent' || who.kind === 'session') && who.name.startsWith(OPERATOR_PREFIX);
 }
 
-export const consoleCommand: Command = defineCommand({
+const consoleCommand = defineCommand({
   name: 'console',
   about: [
     'With --operator NAME, or after leasehold login --operator NAME, the CLI signs the browser in with a one-time code that is valid for one minute. Otherwise sign in there: with a passkey, with an identity provider, or with a token.',
@@ -83,3 +83,5 @@ async function openInBrowser(terminal: Terminal, url: string): Promise<boolean> 
     });
   });
 }
+
+export const COMMANDS: readonly Command[] = [consoleCommand];

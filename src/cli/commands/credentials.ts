@@ -6,9 +6,9 @@ import type { Leasehold, Retrieved } from '../../client/leasehold.ts';
 import type { PutTargetsRequest } from '../../client/types.ts';
 import { parseCredentialType } from '../../core/names.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
-import { parsed, text, toggle, wholeNumber } from '../../flags/flag.ts';
+import { parsed, text, toggle, wholeNumber, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteWord } from '../../platform/shell-command.ts';
+import { quoteWord } from '../../platform/installation.ts';
 import type { ServiceDefinition } from '../../vault/catalogue/definition.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
 import { ErrorWithHint, withConflictHint, withDenialHint } from '../call-hints.ts';
@@ -23,7 +23,7 @@ import { keyWarning, SERVICE, targetsAt } from './targets.ts';
 
 const FIELDS: readonly string[] = ['path', 'value', 'lease_id', 'expires_at'];
 
-export const get = defineCommand({
+const get = defineCommand({
   name: 'get',
   about: [
     'Writes only the value, byte for byte, to a pipe or file. On a terminal, asks for confirmation first unless --reveal is given. With -o or --field, prints the lease too.',
@@ -35,11 +35,11 @@ export const get = defineCommand({
     version: wholeNumber('retrieve this version (default: the newest)'),
     ttl: TTL,
   },
-  examples: [
-    { line: 'leasehold get prod/db/password | pbcopy', does: 'copy the value to the clipboard' },
-    { line: 'leasehold get prod/db/password --field lease_id', does: 'print only the lease id' },
-    { line: 'eval "$(leasehold get prod/db/password -o env)"', does: 'set PROD_DB_PASSWORD in this shell' },
-  ],
+  examples: {
+    'leasehold get prod/db/password | pbcopy': 'copy the value to the clipboard',
+    'leasehold get prod/db/password --field lease_id': 'print only the lease id',
+    'eval "$(leasehold get prod/db/password -o env)"': 'set PROD_DB_PASSWORD in this shell',
+  },
   async run(invocation, { reveal, version, ttl: ttlSeconds }, given) {
     const { terminal, signal, output } = invocation;
     const path = parsePath(given, 'PATH');
@@ -54,11 +54,9 @@ export const get = defineCommand({
       const hint = 'Use --reveal, or redirect the output to a pipe or file.';
       await requireConfirmation(invocation, `This shows the value of ${path} on the terminal. Continue?`, hint);
     }
-    const retrieving = invocation.connect().credentials.retrieve(path, {
-      ...(version === null ? {} : { version }),
-      ...(ttlSeconds === null ? {} : { ttlSeconds }),
-      signal,
-    });
+    const retrieving = invocation
+      .connect()
+      .credentials.retrieve(path, { ...withoutNulls({ version, ttlSeconds }), signal });
     await print(invocation, await withDenialHint(invocation, { action: 'retrieve', path }, retrieving));
   },
 });
@@ -95,11 +93,7 @@ async function print(invocation: Invocation, { value, ...lease }: Retrieved): Pr
   printNotice(terminal, `Lease ${lease.lease_id} ends at ${lease.expires_at}.`);
 }
 
-const PATH = {
-  name: 'PATH',
-  help: 'path of the credential, such as prod/db/password',
-  count: 'one',
-} as const;
+const PATH = { name: 'PATH', help: 'path of the credential, such as prod/db/password', count: 'one' } as const;
 
 const NEWLINE_IS_STORED =
   "the value ends with a newline, which is stored too. To store it without: printf '%s' VALUE, or … | tr -d '\\n'.";
@@ -113,11 +107,7 @@ const put = defineCommand({
   ],
   arguments: [
     PATH,
-    {
-      name: 'FROM',
-      help: '- for standard input, @FILE for a file (default: prompt)',
-      count: 'optional',
-    },
+    { name: 'FROM', help: '- for standard input, @FILE for a file (default: prompt)', count: 'optional' },
   ],
   flags: {
     type: parsed(
@@ -130,15 +120,12 @@ const put = defineCommand({
     service: SERVICE,
     origin: text('URL', 'with --service: your own host, for a service where each customer has one'),
   },
-  examples: [
-    { line: 'leasehold put prod/db/password', does: 'prompt for the value' },
-    {
-      line: 'openssl rand -hex 32 | tr -d "\\n" | leasehold put prod/session-key -',
-      does: 'store the output of a program',
-    },
-    { line: 'leasehold put prod/tls/key @server.key --type certificate', does: 'store a file' },
-    { line: 'leasehold put openai/key --service openai', does: 'store a key that agents can use at OpenAI' },
-  ],
+  examples: {
+    'leasehold put prod/db/password': 'prompt for the value',
+    'openssl rand -hex 32 | tr -d "\\n" | leasehold put prod/session-key -': 'store the output of a program',
+    'leasehold put prod/tls/key @server.key --type certificate': 'store a file',
+    'leasehold put openai/key --service openai': 'store a key that agents can use at OpenAI',
+  },
   takesValue: true,
   async run(invocation, { type, description, 'if-new': onlyIfNew, service, origin }, pathText, from) {
     const { signal } = invocation;
@@ -148,12 +135,7 @@ const put = defineCommand({
     const targets = toTargetsRequest(service, origin);
     const vault = invocation.connect();
     const value = from === null ? await askValue(invocation) : await readValue(invocation, from);
-    const request = {
-      path,
-      value,
-      ...(type === null ? {} : { type }),
-      ...(description === null ? {} : { description }),
-    };
+    const request = { path, value, ...withoutNulls({ type, description }) };
     const storing = vault.credentials.store(request, { onlyIfNew, signal });
     const stored = await withDenialHint(invocation, { action: 'store', path }, storing);
     const warning = service === null ? null : keyWarning(service, value.reveal());
@@ -175,7 +157,7 @@ function toTargetsRequest(service: ServiceDefinition | null, origin: string | nu
     throw new UsageError(`--origin: ${service.name} has the same hosts for each customer`);
   }
   const targets = targetsAt(service, origin === null ? [] : [origin]);
-  return { service: service.name, ...(targets === null ? {} : { targets }) };
+  return { service: service.name, ...withoutNulls({ targets }) };
 }
 
 /** @throws ErrorWithHint, which states that the value is stored */
@@ -218,12 +200,12 @@ const list = defineCommand({
   about: ['An agent sees only the paths that a policy lets it list.'],
   arguments: [{ name: 'PREFIX', help: 'only paths that start with PREFIX', count: 'optional' }],
   flags: { type: parsed('TYPE', 'only of this type', parseCredentialType) },
-  examples: [{ line: 'leasehold list prod/ -o json', does: 'list everything below prod/ as JSON' }],
+  examples: {
+    'leasehold list prod/ -o json': 'list everything below prod/ as JSON',
+  },
   async run(invocation, { type }, prefix) {
     const { signal } = invocation;
-    const all = await Array.fromAsync(
-      invocation.connect().credentials.listAll(type === null ? {} : { type }, { signal }),
-    );
+    const all = await Array.fromAsync(invocation.connect().credentials.listAll(withoutNulls({ type }), { signal }));
     const found = all.filter(({ path }) => path.startsWith(prefix ?? ''));
     const nothing =
       (prefix ?? '') === '' && type === null
@@ -253,9 +235,9 @@ const remove = defineCommand({
   ],
   arguments: [PATH],
   flags: { recursive: toggle('delete everything below PATH/', { short: 'r' }), ...CONFIRMATION_FLAGS },
-  examples: [
-    { line: 'leasehold delete old/shop --recursive --dry-run', does: 'show what would be deleted below old/shop/' },
-  ],
+  examples: {
+    'leasehold delete old/shop --recursive --dry-run': 'show what would be deleted below old/shop/',
+  },
   async run(invocation, { recursive: isRecursive, ...confirmation }, text) {
     const path = parsePath(isRecursive ? text.replace(/\/$/, '') : text, 'PATH');
     const vault = invocation.connect();
@@ -321,4 +303,4 @@ async function removeBelow(
   }
 }
 
-export const CREDENTIAL_COMMANDS: readonly Command[] = [put, list, history, remove];
+export const COMMANDS: readonly Command[] = [get, put, list, history, remove];

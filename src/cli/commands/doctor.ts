@@ -11,11 +11,11 @@ import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { pathViolation } from '../../core/path.ts';
 import { toggle } from '../../flags/flag.ts';
+import { readVersion } from '../../platform/installation.ts';
 import { isPrivate } from '../../platform/private-files.ts';
-import { readVersion } from '../../platform/version.ts';
 import { SERVICES } from '../../vault/catalogue/catalogue.ts';
 import type { ServiceDefinition } from '../../vault/catalogue/definition.ts';
-import { defineCommand, type Invocation } from '../command.ts';
+import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { withVerificationProgress } from '../progress.ts';
 import { loginsPath } from '../settings/identity.ts';
@@ -25,7 +25,7 @@ import { identify } from './sessions.ts';
 
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
-export const doctor = defineCommand({
+const doctor = defineCommand({
   name: 'doctor',
   about: [
     'The checks named after SDKs and their variables find what keeps an SDK from working with a base URL of the vault: a certificate that it does not trust, a proxy variable that captures the address, or a base-URL variable that points elsewhere.',
@@ -292,7 +292,7 @@ function readPem(file: string, workingDirectory: string): string | null {
 
 /** Connects without a proxy. Resolves to null, or to the code of the error. */
 function tryTls({ hostname, port }: URL, ca: readonly string[], signal: AbortSignal): Promise<string | null> {
-  const host = hostname.replaceAll(/[[\]]/g, '');
+  const host = withoutBrackets(hostname);
   const { promise, resolve: settle } = Promise.withResolvers<string | null>();
   try {
     const servername = /[a-z]/i.test(host) && !host.includes(':') ? { servername: host } : {};
@@ -314,3 +314,5 @@ function tryTls({ hostname, port }: URL, ca: readonly string[], signal: AbortSig
   }
   return promise;
 }
+
+export const COMMANDS: readonly Command[] = [doctor];

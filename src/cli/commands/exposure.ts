@@ -1,8 +1,8 @@
 /** `leasehold exposure` lists which agents have seen values. `leasehold panic` ends everything that agents hold. */
-import type { CredentialExposure, PanicRequest } from '../../client/types.ts';
+import type { CredentialExposure } from '../../client/types.ts';
 import { parseActorName, parseAgentName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
-import { parsed } from '../../flags/flag.ts';
+import { parsed, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, REQUESTS_IN_FLIGHT } from '../command.ts';
 import { pluralize } from '../output/cells.ts';
@@ -32,10 +32,10 @@ const exposure = defineCommand({
       parseActorName,
     ),
   },
-  examples: [
-    { line: 'leasehold exposure prod/db/password', does: 'who has seen or used it' },
-    { line: 'leasehold exposure --agent-name deploy-bot', does: 'what deploy-bot has seen or used' },
-  ],
+  examples: {
+    'leasehold exposure prod/db/password': 'who has seen or used it',
+    'leasehold exposure --agent-name deploy-bot': 'what deploy-bot has seen or used',
+  },
   async run(invocation, { 'agent-name': agent }, given) {
     const { output, signal } = invocation;
     if ((agent === null) === (given === null)) {
@@ -66,10 +66,12 @@ const panic = defineCommand({
     ),
     ...CONFIRMATION_FLAGS,
   },
-  examples: [{ line: 'leasehold panic --agent-name deploy-bot', does: 'end everything that deploy-bot holds' }],
+  examples: {
+    'leasehold panic --agent-name deploy-bot': 'end everything that deploy-bot holds',
+  },
   async run(invocation, { 'agent-name': agent, ...confirmation }) {
     const { terminal, signal, output } = invocation;
-    const body: PanicRequest = agent === null ? {} : { agent };
+    const body = withoutNulls({ agent });
     const vault = invocation.connect();
     const describe = async (): Promise<string> => {
       const { meta } = await vault.leases.list({ ...body, status: 'active', limit: 1 }, { signal });
@@ -88,4 +90,4 @@ const panic = defineCommand({
   },
 });
 
-export const EXPOSURE_COMMANDS: readonly Command[] = [exposure, panic];
+export const COMMANDS: readonly Command[] = [exposure, panic];

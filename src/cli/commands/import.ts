@@ -3,7 +3,7 @@ import { basename, resolve } from 'node:path';
 import { choice, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
-import { CONFIRMATION_FLAGS, defineCommand, type Invocation } from '../command.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import type { EnvFile } from '../import/env-rewrite.ts';
 import { runImport } from '../import/import.ts';
 import { parsePrefix } from '../import/plan.ts';
@@ -14,7 +14,7 @@ import { mayBeAdministrator } from '../settings/settings.ts';
 
 const MAX_SOURCE_MIB = 64;
 
-export const importCommand = defineCommand({
+const importCommand = defineCommand({
   name: 'import',
   about: [
     'Shows the plan and asks for confirmation. An existing credential receives a new version; nothing is overwritten. The source is not changed.',
@@ -24,11 +24,7 @@ export const importCommand = defineCommand({
     'The exit code is 2 if a value could not be stored or the source failed, and 3 if a value was skipped or its service could not be set.',
   ],
   arguments: [
-    {
-      name: 'FILE',
-      help: '.env, .json or .csv file; - for standard input; omit it for Vault',
-      count: 'optional',
-    },
+    { name: 'FILE', help: '.env, .json or .csv file; - for standard input; omit it for Vault', count: 'optional' },
   ],
   flags: {
     from: choice(
@@ -49,14 +45,11 @@ export const importCommand = defineCommand({
     below: text('PATH', 'import only what is below this path of the mount'),
     ...CONFIRMATION_FLAGS,
   },
-  examples: [
-    {
-      line: 'leasehold import .env --prefix shop/dev',
-      does: 'show the plan, then ask; ask before the file is rewritten',
-    },
-    { line: 'leasehold import export.csv --prefix people/ann --dry-run', does: 'show only the plan' },
-    { line: 'leasehold import --vault-addr https://vault.example.org:8200 --mount kv', does: 'import a whole mount' },
-  ],
+  examples: {
+    'leasehold import .env --prefix shop/dev': 'show the plan, then ask; ask before the file is rewritten',
+    'leasehold import export.csv --prefix people/ann --dry-run': 'show only the plan',
+    'leasehold import --vault-addr https://vault.example.org:8200 --mount kv': 'import a whole mount',
+  },
   async run(invocation, flags, file) {
     const prefix = parsePrefix(flags.prefix);
     const address = flags['vault-addr'] ?? (file === null ? vaultVariable(invocation, 'ADDR') : null);
@@ -173,3 +166,5 @@ export async function readSource({ bytes, name, format, readsAll }: Source): Pro
   const { readBitwarden, readCsv } = await import('../import/password-exports.ts');
   return format === 'csv' ? readCsv(text, name) : readBitwarden(text, name);
 }
+
+export const COMMANDS: readonly Command[] = [importCommand];

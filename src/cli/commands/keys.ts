@@ -4,7 +4,7 @@ import { isLoopback } from '../../client/address.ts';
 import { newPassphraseParameters, slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
 import { parseRootKey } from '../../crypto/keys.ts';
 import { newShares, parseShare } from '../../crypto/shares.ts';
-import { choice, text, toggle, wholeNumber } from '../../flags/flag.ts';
+import { choice, text, toggle, wholeNumber, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
 import { parseSlotName, SLOT_KINDS, type SlotKind } from '../../vault/keys/keyset.ts';
@@ -33,10 +33,10 @@ const add = defineCommand({
     shares: wholeNumber('for shamir: the number of shares (default 5)'),
     threshold: wholeNumber('for shamir: how many shares open the vault (default 3)'),
   },
-  examples: [
-    { line: 'leasehold key slot add recovery --kind shamir --shares 5 --threshold 3', does: 'print five shares' },
-    { line: 'leasehold key slot add kms --kind aws-kms --key alias/leasehold', does: 'open the vault with AWS KMS' },
-  ],
+  examples: {
+    'leasehold key slot add recovery --kind shamir --shares 5 --threshold 3': 'print five shares',
+    'leasehold key slot add kms --kind aws-kms --key alias/leasehold': 'open the vault with AWS KMS',
+  },
   async run(invocation, flags, given) {
     const { signal, output } = invocation;
     const name = parseSlotName(given, 'NAME');
@@ -65,8 +65,8 @@ const add = defineCommand({
       );
       return;
     }
-    const key = flags.key === null ? {} : { key: flags.key };
-    await output.record(await vault.keys.addSlot({ name, kind, ...key }, { signal }));
+    const { key } = flags;
+    await output.record(await vault.keys.addSlot({ name, kind, ...withoutNulls({ key }) }, { signal }));
   },
 });
 
@@ -147,18 +147,13 @@ const rotate = defineCommand({
   about: [
     'Without a flag, new values are encrypted under a new key, and the previous ones are re-encrypted in the background. --root replaces the root key and encrypts it to every slot. --audit records an entry that ends the current audit key. Auditors need the new key for later entries.',
   ],
-  flags: {
-    root: toggle('replace the root key'),
-    audit: toggle('replace the key of the audit log'),
-  },
+  flags: { root: toggle('replace the root key'), audit: toggle('replace the key of the audit log') },
   async run(invocation, flags) {
     if (flags.root && flags.audit) throw new UsageError('give --root or --audit, not both');
     const which = flags.root ? 'root' : flags.audit ? 'audit' : 'data';
     await invocation.output.record(await invocation.connect().keys.rotate(which, invocation));
   },
 });
-
-export const KEY_COMMANDS: readonly Command[] = [add, list, remove, test, rotate];
 
 const lock = defineCommand({
   name: 'lock',
@@ -188,13 +183,10 @@ const unlock = defineCommand({
     'share-file': text('FILE', 'read one share from this file; - for standard input'),
     'root-key-file': text('FILE', 'open the slot of this root key'),
   },
-  examples: [
-    { line: 'leasehold unlock', does: 'ask for the passphrase or a share' },
-    {
-      line: 'leasehold unlock --address unix:/run/leasehold/socket',
-      does: "give a share from an account other than the server's",
-    },
-  ],
+  examples: {
+    'leasehold unlock': 'ask for the passphrase or a share',
+    'leasehold unlock --address unix:/run/leasehold/socket': "give a share from an account other than the server's",
+  },
   async run(invocation, flags) {
     const { terminal, signal, output } = invocation;
     const files = [flags['passphrase-file'], flags['share-file'], flags['root-key-file']];
@@ -262,4 +254,4 @@ function checkedShare(given: Secret): Secret {
   throw new UsageError('this is not a share: a letter is missing or was mistyped');
 }
 
-export const LOCK_COMMANDS: readonly Command[] = [lock, unlock];
+export const COMMANDS: readonly Command[] = [add, list, remove, test, rotate, lock, unlock];

@@ -92,12 +92,10 @@ const auditKey = defineCommand({
   about: [
     'An auditor verifies the audit log with it: see scripts/verify_audit.py. The command runs next to a server or without one, and changes nothing.',
   ],
-  flags: {
-    'data-dir': DATA_DIR,
-    ...DATABASE_FLAGS,
-    'root-key-file': ROOT_KEY_FILE,
+  flags: { 'data-dir': DATA_DIR, ...DATABASE_FLAGS, 'root-key-file': ROOT_KEY_FILE },
+  examples: {
+    'leasehold audit key > audit.key': 'for an auditor on another machine',
   },
-  examples: [{ line: 'leasehold audit key > audit.key', does: 'for an auditor on another machine' }],
   isLocal: true,
   async run({ terminal, output }, flags) {
     const environment = environmentOf(terminal);
@@ -109,4 +107,4 @@ const auditKey = defineCommand({
   },
 });
 
-export const OFFLINE_COMMANDS: readonly Command[] = [restoreBackup, schema, auditKey];
+export const COMMANDS: readonly Command[] = [restoreBackup, schema, auditKey];

@@ -3,13 +3,13 @@ import { renameSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Operator } from '../../client/types.ts';
 import { OPERATOR_PREFIX, parseOperatorName } from '../../core/names.ts';
-import { list, parsed, text, toggle } from '../../flags/flag.ts';
+import { list, parsed, text, toggle, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteWord } from '../../platform/shell-command.ts';
+import { quoteWord } from '../../platform/installation.ts';
 import { parseRoles, ROLES } from '../../vault/operators/operator.ts';
 import { withConflictHint } from '../call-hints.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
-import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
+import { giveOrMakeKey, withKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/identity.ts';
@@ -51,21 +51,14 @@ const add = defineCommand({
     invite: toggle('print a link for a passkey, which works once, for 24 hours'),
     oidc: OIDC_FLAG,
   },
-  examples: [
-    { line: 'leasehold operator add alice --role admin', does: 'add an operator who may do everything' },
-    {
-      line: 'leasehold operator add carol --role viewer --invite',
-      does: 'add an operator who signs in with a passkey',
-    },
-    {
-      line: 'leasehold operator add dora --role viewer --oidc dora@example.com',
-      does: 'add an operator who signs in at the identity provider',
-    },
-    {
-      line: 'leasehold operator add bob --role approver --public-key bob.pub',
-      does: 'add an operator whose key is on another machine',
-    },
-  ],
+  examples: {
+    'leasehold operator add alice --role admin': 'add an operator who may do everything',
+    'leasehold operator add carol --role viewer --invite': 'add an operator who signs in with a passkey',
+    'leasehold operator add dora --role viewer --oidc dora@example.com':
+      'add an operator who signs in at the identity provider',
+    'leasehold operator add bob --role approver --public-key bob.pub':
+      'add an operator whose key is on another machine',
+  },
   async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
     const name = nameOf(given);
@@ -76,16 +69,11 @@ const add = defineCommand({
     const body = {
       name,
       roles,
-      ...(key === null ? {} : { public_key: key.publicKey }),
-      ...(flags.description === null ? {} : { description: flags.description }),
-      ...(flags.oidc === null ? {} : { identity: flags.oidc }),
+      ...withoutNulls({ public_key: key?.publicKey, description: flags.description, identity: flags.oidc }),
     };
-    try {
+    await withKeyFile(terminal, key?.file ?? null, async () => {
       await invocation.output.record(await invocation.connect().operators.add(body, { signal }));
-    } catch (error) {
-      settleKeyFile(terminal, key?.file ?? null, error);
-      throw error;
-    }
+    });
     if (flags.invite) await printInvitation(invocation, name);
     if (key !== null && key.file !== null) {
       const keyFlag = key.file === usualFile ? '' : ` --key-file ${quoteWord(key.file)}`;
@@ -177,7 +165,7 @@ const set = defineCommand({
     const { signal } = invocation;
     const { data: known, tag } = await operators.readTagged(name, { signal });
     const roles = flags.role.length === 0 ? known.roles : [...parseRoles(flags.role)];
-    const identity = flags['no-oidc'] ? { identity: null } : flags.oidc === null ? {} : { identity: flags.oidc };
+    const identity = flags['no-oidc'] ? { identity: null } : withoutNulls({ identity: flags.oidc });
     const body = { roles, description: flags.description ?? known.description, ...identity };
     const replacing = operators.replace(name, body, { ifMatch: tag, signal });
     await invocation.output.record(await withConflictHint(invocation, 'operator', name, replacing));
@@ -200,15 +188,12 @@ const rotate = defineCommand({
     const usualFile = userKeyFile(userDirsOf(terminal), OPERATOR_PREFIX + name);
     const file = resolve(terminal.workingDirectory, flags['new-key'] ?? usualFile);
     const key = await giveOrMakeKey(invocation, flags['public-key'], `${file}.next`);
-    try {
+    await withKeyFile(terminal, key.file, async () => {
       const rotated = await invocation.connect().operators.rotate(name, { public_key: key.publicKey }, { signal });
       // ORDER: the previous file stays until the server knows the new key.
       if (key.file !== null) renameSync(key.file, file);
       await invocation.output.record(rotated);
-    } catch (error) {
-      settleKeyFile(terminal, key.file, error);
-      throw error;
-    }
+    });
   },
 });
 
@@ -234,4 +219,4 @@ const remove = defineCommand({
   },
 });
 
-export const OPERATOR_COMMANDS: readonly Command[] = [add, invite, listAll, show, set, rotate, remove];
+export const COMMANDS: readonly Command[] = [add, invite, listAll, show, set, rotate, remove];

@@ -28,13 +28,10 @@ const apply = defineCommand({
   ],
   arguments: [{ name: 'DIR', help: 'directory of policy files', count: 'one' }],
   flags: { prune: toggle('delete policies without a file'), ...CONFIRMATION_FLAGS },
-  examples: [
-    { line: 'leasehold policy apply policies --dry-run', does: 'show what would change' },
-    {
-      line: 'leasehold policy apply policies --prune --yes',
-      does: 'in a pipeline: make the vault match the files exactly',
-    },
-  ],
+  examples: {
+    'leasehold policy apply policies --dry-run': 'show what would change',
+    'leasehold policy apply policies --prune --yes': 'in a pipeline: make the vault match the files exactly',
+  },
   async run(invocation, { prune, yes, 'dry-run': isDry }, directory) {
     const { terminal, signal, output } = invocation;
     const files = await readPolicyDirectory(terminal, directory);
@@ -91,7 +88,9 @@ const show = defineCommand({
   name: 'policy show',
   about: ['The JSON and YAML output can be used as a file for policy put and policy apply.'],
   arguments: [NAME],
-  examples: [{ line: 'leasehold policy show ci -o yaml > policies/ci.yaml', does: 'save a policy as a file' }],
+  examples: {
+    'leasehold policy show ci -o yaml > policies/ci.yaml': 'save a policy as a file',
+  },
   async run(invocation, _flags, given) {
     const name = parsePolicyName(given, 'NAME');
     await invocation.output.record(await invocation.connect().policies.read(name, invocation));
@@ -140,13 +139,11 @@ export const put = defineCommand({
   ],
   arguments: [{ name: 'NAME', help: 'name of the policy', count: 'one' }],
   flags: FLAGS,
-  examples: [
-    {
-      line: "leasehold policy put ci --principal 'agent:ci-*' --resource 'ci/*' --action retrieve,list --max-ttl 10m",
-      does: 'let agents named ci-* list and retrieve everything below ci/, for ten minutes',
-    },
-    { line: 'leasehold policy put ci --file policies/ci.toml', does: 'create or replace a policy from a file' },
-  ],
+  examples: {
+    "leasehold policy put ci --principal 'agent:ci-*' --resource 'ci/*' --action retrieve,list --max-ttl 10m":
+      'let agents named ci-* list and retrieve everything below ci/, for ten minutes',
+    'leasehold policy put ci --file policies/ci.toml': 'create or replace a policy from a file',
+  },
   async run(invocation, flags, name) {
     const { terminal, signal, output } = invocation;
     const draft = await readDraft(invocation, flags, name);
@@ -203,4 +200,4 @@ async function readDraft(invocation: Invocation, flags: FlagValues<typeof FLAGS>
   throw problemsError(problems, 'leasehold policy put --help');
 }
 
-export const POLICY_COMMANDS: readonly Command[] = [list, show, put, remove, explain, test, apply];
+export const COMMANDS: readonly Command[] = [list, show, put, remove, explain, test, apply];

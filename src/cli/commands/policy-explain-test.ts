@@ -42,14 +42,12 @@ export const explain = defineCommand({
       'with the action use: a request such as "GET /v1/models", on the first host, or with a URL',
     ),
   },
-  examples: [
-    { line: 'leasehold policy explain deploy-bot retrieve prod/db/password', does: 'explain a decision' },
-    {
-      line: "leasehold policy explain ci use openai/key --request 'GET https://api.openai.com/v1/models'",
-      does: 'also check the targets of the credential',
-    },
-    { line: 'leasehold policy explain ci list prod/db --field allowed', does: 'print true or false, for a script' },
-  ],
+  examples: {
+    'leasehold policy explain deploy-bot retrieve prod/db/password': 'explain a decision',
+    "leasehold policy explain ci use openai/key --request 'GET https://api.openai.com/v1/models'":
+      'also check the targets of the credential',
+    'leasehold policy explain ci list prod/db --field allowed': 'print true or false, for a script',
+  },
   async run(invocation, { all: showsAll, request }, agent, action, path) {
     const { signal, output } = invocation;
     const read = readQuestion(
@@ -103,10 +101,10 @@ export const test = defineCommand({
   ],
   arguments: [{ name: 'FILE', help: 'file of expectations; - for standard input', count: 'one' }],
   flags: { policies: text('DIR', 'test the policy files in this directory instead of a vault') },
-  examples: [
-    { line: 'leasehold policy test expected.txt', does: 'test the policies of the vault' },
-    { line: 'leasehold policy test expected.txt --policies policies', does: 'test policy files, in CI' },
-  ],
+  examples: {
+    'leasehold policy test expected.txt': 'test the policies of the vault',
+    'leasehold policy test expected.txt --policies policies': 'test policy files, in CI',
+  },
   async run(invocation, { policies: directory }, file) {
     const { terminal, output } = invocation;
     const label = file === '-' ? 'standard input' : file;

@@ -5,7 +5,7 @@
 import { resolve } from 'node:path';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
-import { list, text, toggle } from '../../flags/flag.ts';
+import { list, text, toggle, withoutNulls } from '../../flags/flag.ts';
 import { errnoSuffix, StartupError, UsageError } from '../../platform/errors.ts';
 import { readIgnored } from '../../platform/inherited-signals.ts';
 import { writeNewFile } from '../../platform/private-files.ts';
@@ -16,12 +16,12 @@ import { acquireLeases, releaseLeases } from '../../run/leases.ts';
 import { fillTemplates, parseTemplate } from '../../run/references.ts';
 import type { UseLeaseClient } from '../../run/use-leases.ts';
 import { ErrorWithHint, withDenialHint } from '../call-hints.ts';
-import { defineCommand, type Invocation, TTL } from '../command.ts';
+import { type Command, defineCommand, type Invocation, TTL } from '../command.ts';
 import { readTextInput } from '../input.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
 import { ignoreBrokenPipe, printNotice } from '../terminal.ts';
 
-export const run = defineCommand({
+const run = defineCommand({
   name: 'run',
   about: [
     'With --use PATH the program receives a base URL of the vault and, in place of the key, a token, in the variables that the SDKs of the credential’s service read. It never has the value. The token works only through the vault, and until the lease ends. --use needs an agent (--agent NAME). --use NAME=PATH sets NAME_BASE_URL and NAME_API_KEY instead.',
@@ -33,32 +33,21 @@ export const run = defineCommand({
   ],
   flags: {
     use: list('[NAME=]PATH', 'let the program use the credential PATH without seeing its value'),
-    env: list('NAME=PATH', 'set the variable NAME to the value of the credential PATH', {
-      short: 'e',
-    }),
+    env: list('NAME=PATH', 'set the variable NAME to the value of the credential PATH', { short: 'e' }),
     'env-file': list('FILE', 'read variables and references from a .env file'),
     files: toggle('pass values in private files, and set the variables to their paths'),
     keep: list('NAME', 'pass on this variable even if it looks like a secret; * for all except Leasehold’s own'),
     'no-masking': toggle('do not redact the output'),
     ttl: TTL,
   },
-  arguments: [
-    {
-      name: 'NAME',
-      help: 'use the table [run.NAME] of leasehold.toml',
-      count: 'optional',
-    },
-  ],
+  arguments: [{ name: 'NAME', help: 'use the table [run.NAME] of leasehold.toml', count: 'optional' }],
   rest: 'COMMAND [ARGUMENT …]',
-  examples: [
-    { line: 'leasehold --agent shop run --use openai/key -- npm start', does: 'use an API with its unchanged SDK' },
-    { line: 'leasehold --agent shop run --env PGPASSWORD=prod/db/password -- psql', does: 'run psql with a password' },
-    { line: 'leasehold run -- npm start', does: 'use the agent and [run.default] of leasehold.toml' },
-    {
-      line: 'leasehold --agent shop run --env-file .env -- npm start',
-      does: 'use references in a file that can be committed',
-    },
-  ],
+  examples: {
+    'leasehold --agent shop run --use openai/key -- npm start': 'use an API with its unchanged SDK',
+    'leasehold --agent shop run --env PGPASSWORD=prod/db/password -- psql': 'run psql with a password',
+    'leasehold run -- npm start': 'use the agent and [run.default] of leasehold.toml',
+    'leasehold --agent shop run --env-file .env -- npm start': 'use references in a file that can be committed',
+  },
   printsNoRecords: true,
   handlesSignals: true,
   async run(invocation, flags, name) {
@@ -127,7 +116,7 @@ function checkAddress({ settings: { address } }: Invocation): void {
 
 const NAME = 'template';
 
-export const inject = defineCommand({
+const inject = defineCommand({
   name: 'inject',
   about: [
     'Write {{leasehold://PATH | url}} to percent-encode a value for a URL, and {{leasehold://PATH?version=N}} for an earlier version. Other text stays unchanged.',
@@ -135,12 +124,9 @@ export const inject = defineCommand({
   ],
   arguments: [{ name: 'FILE', help: 'template file; - for standard input', count: 'one' }],
   flags: { out: text('FILE', 'write to this new file instead of standard output'), ttl: TTL },
-  examples: [
-    {
-      line: 'leasehold --agent shop inject app.yaml.tpl --out app.yaml',
-      does: 'write a configuration file with its secrets',
-    },
-  ],
+  examples: {
+    'leasehold --agent shop inject app.yaml.tpl --out app.yaml': 'write a configuration file with its secrets',
+  },
   printsNoRecords: true,
   async run(invocation, { out, ttl: ttlSeconds }, file) {
     const { terminal, signal } = invocation;
@@ -187,7 +173,7 @@ function useClientFor(invocation: Invocation): UseLeaseClient {
   return {
     ...leaseClientFor(invocation),
     issueUse: async (path, { ttlSeconds: ttl, signal }) => {
-      const issuing = vault().useLeases.issue({ path, ...(ttl === undefined ? {} : { ttl }) }, { signal });
+      const issuing = vault().useLeases.issue({ path, ...withoutNulls({ ttl }) }, { signal });
       try {
         return await withDenialHint(invocation, { action: 'use', path }, issuing);
       } catch (error) {
@@ -201,3 +187,5 @@ function useClientFor(invocation: Invocation): UseLeaseClient {
     renew: async (leaseId, options) => vault().leases.renew(leaseId, options),
   };
 }
+
+export const COMMANDS: readonly Command[] = [run, inject];

@@ -54,10 +54,10 @@ const login = defineCommand({
   ],
   arguments: [{ name: 'FROM', help: '- to read a token from standard input (default: prompt)', count: 'optional' }],
   takesValue: true,
-  examples: [
-    { line: 'leasehold login --agent deploy-bot', does: 'save a session for deploy-bot' },
-    { line: 'leasehold login --address https://vault.example.org', does: 'prompt for a token for this server' },
-  ],
+  examples: {
+    'leasehold login --agent deploy-bot': 'save a session for deploy-bot',
+    'leasehold login --address https://vault.example.org': 'prompt for a token for this server',
+  },
   printsNoRecords: true,
   async run({ terminal, settings, signal }, _flags, from) {
     if (from !== null && from !== '-') throw valueInArguments();
@@ -117,4 +117,4 @@ function connectAs(settings: Settings, value: Identity): Leasehold {
   return connect({ ...settings, identity: { ...settings.identity, value } });
 }
 
-export const SESSION_COMMANDS: readonly Command[] = [login, logout, whoami];
+export const COMMANDS: readonly Command[] = [login, logout, whoami];

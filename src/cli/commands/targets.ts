@@ -5,9 +5,9 @@ import type { CredentialTargets, PutTargetsRequest } from '../../client/types.ts
 import { nearest } from '../../core/operator-text.ts';
 import { parsePath } from '../../core/path.ts';
 import { ApiError } from '../../engine/errors.ts';
-import { type FlagValues, list, parsed, text, toggle } from '../../flags/flag.ts';
+import { type FlagValues, list, parsed, text, toggle, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteWord } from '../../platform/shell-command.ts';
+import { quoteWord } from '../../platform/installation.ts';
 import { SERVICES, serviceTargets } from '../../vault/catalogue/catalogue.ts';
 import type { ServiceDefinition } from '../../vault/catalogue/definition.ts';
 import {
@@ -74,21 +74,15 @@ const put = defineCommand({
   ],
   arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one' }],
   flags: FLAGS,
-  examples: [
-    { line: 'leasehold target put openai/key --service openai', does: 'use the hosts and the header of the catalogue' },
-    {
-      line: "leasehold target put shop/key --origin https://api.shop.example --path '/v2/*' --method GET --header X-Api-Key",
-      does: 'read from another service, with the value in a header',
-    },
-    {
-      line: 'leasehold target put shop/key --add --origin https://api.shop.example --path /v2/orders --method POST',
-      does: 'allow one more request',
-    },
-    {
-      line: 'leasehold target put wiki/token --origin https://wiki.internal --allow-network 10.0.0.0/8 --target-ca-file ca.pem --bearer',
-      does: 'use a service in an internal network, with a private authority',
-    },
-  ],
+  examples: {
+    'leasehold target put openai/key --service openai': 'use the hosts and the header of the catalogue',
+    "leasehold target put shop/key --origin https://api.shop.example --path '/v2/*' --method GET --header X-Api-Key":
+      'read from another service, with the value in a header',
+    'leasehold target put shop/key --add --origin https://api.shop.example --path /v2/orders --method POST':
+      'allow one more request',
+    'leasehold target put wiki/token --origin https://wiki.internal --allow-network 10.0.0.0/8 --target-ca-file ca.pem --bearer':
+      'use a service in an internal network, with a private authority',
+  },
   async run(invocation, flags, pathText) {
     const { terminal, signal, output } = invocation;
     const path = parsePath(pathText, 'PATH');
@@ -132,11 +126,7 @@ async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>
   const hosts = service === null ? origins.map((origin) => ({ origin })) : targetsAt(service, origins);
   const base = hosts ?? (Object.keys(own).length === 0 ? null : (service?.targets ?? null));
   const targets = base?.map((target) => ({ ...target, ...own })) ?? null;
-  return {
-    ...(service === null ? {} : { service: service.name }),
-    ...(targets === null ? {} : { targets }),
-    ...(placement === null ? {} : { placement }),
-  };
+  return withoutNulls({ service: service?.name, targets, placement });
 }
 
 /**
@@ -151,7 +141,7 @@ function addTo(
     const same = targets.find(({ origin }) => origin === target.origin);
     return same === undefined ? target : { allow_networks: same.allow_networks, ca_pem: same.ca_pem, ...target };
   });
-  return { ...(service === null ? {} : { service }), targets: [...targets, ...completed], placement };
+  return { ...withoutNulls({ service }), targets: [...targets, ...completed], placement };
 }
 
 /** The placement from the flags; null if no flag sets one. @throws UsageError */
@@ -228,7 +218,7 @@ const remove = defineCommand({
   },
 });
 
-export const TARGET_COMMANDS: readonly Command[] = [put, show, remove];
+export const COMMANDS: readonly Command[] = [put, show, remove];
 
 /** @throws ErrorWithHint, LeaseholdError */
 export async function readTargets(invocation: Invocation, path: string): Promise<Tagged<CredentialTargets>> {

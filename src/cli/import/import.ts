@@ -1,5 +1,5 @@
 /** Runs an import: plan, confirmation, storing, references in a .env file, report. It never prints a value. */
-import { quoteWord } from '../../platform/shell-command.ts';
+import { quoteWord } from '../../platform/installation.ts';
 import { baseUrlVariable } from '../../run/bindings.ts';
 import type { Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';

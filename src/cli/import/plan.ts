@@ -12,11 +12,12 @@ import { mayHaveSucceeded } from '../../client/retries.ts';
 import { pathViolation } from '../../core/path.ts';
 import { ApiError } from '../../engine/errors.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteWord } from '../../platform/shell-command.ts';
+import { quoteWord } from '../../platform/installation.ts';
 import { inParallel } from '../../platform/waiting.ts';
 import { findService, recogniseKey } from '../../vault/catalogue/catalogue.ts';
 import type { ServiceDefinition } from '../../vault/catalogue/definition.ts';
 import { parseValue } from '../../vault/credentials/credential.ts';
+import { nullIfMissing } from '../errors.ts';
 import { type Draft, type ImportSource, Reader, type SkippedItem } from './source.ts';
 
 /**
@@ -193,10 +194,7 @@ async function setService({ targets }: ImportTarget, row: ImportRow): Promise<Pi
   if (service === null) return { service, reason: null };
   try {
     if (state !== 'new') {
-      const present = await targets.read(path).catch((error) => {
-        if (error instanceof LeaseholdError && error.code === 'NOT_FOUND') return null;
-        throw error;
-      });
+      const present = await nullIfMissing(targets.read(path));
       if (present !== null) return { service: findService(present.service ?? ''), reason: null };
     }
     await targets.put(path, { service: service.name });

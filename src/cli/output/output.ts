@@ -6,7 +6,7 @@
 import { Help } from 'commander';
 import { isLoaderVariable } from '../../masking/secret-names.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteForShell } from '../../platform/shell-command.ts';
+import { quoteForShell } from '../../platform/installation.ts';
 import { coloured, hasColours, printNotice, type Terminal } from '../terminal.ts';
 import { escapeControls, escapeText, type Format, type Printable, toCell, toText } from './cells.ts';
 

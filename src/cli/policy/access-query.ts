@@ -7,7 +7,7 @@ import { parsePrincipalName } from '../../core/names.ts';
 import { nearest } from '../../core/operator-text.ts';
 import { parsePath } from '../../core/path.ts';
 import { ruleBroken } from '../../engine/errors.ts';
-import { quoteWord } from '../../platform/shell-command.ts';
+import { quoteWord } from '../../platform/installation.ts';
 import {
   type AccessQuery,
   type Considered,

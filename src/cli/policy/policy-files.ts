@@ -120,7 +120,7 @@ function sharedNames(files: readonly PolicyFile[], directory: string): Problem[]
   );
 }
 
-export const NOTATIONS = ['toml', 'json', 'yaml'] as const;
+const NOTATIONS = ['toml', 'json', 'yaml'] as const;
 export type Notation = (typeof NOTATIONS)[number];
 
 /** `line` is null when the parser does not report it. */

@@ -8,9 +8,9 @@ import { dirname, join, resolve } from 'node:path';
 import { isLoopback } from '../../client/address.ts';
 import { OPERATOR_PREFIX, type PrincipalName, parseAgentName, parseOperatorName } from '../../core/names.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { quoteWord } from '../../platform/installation.ts';
 import { childPath } from '../../platform/paths.ts';
 import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../../platform/private-files.ts';
-import { quoteWord } from '../../platform/shell-command.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
 import {
   type FlagReader,
