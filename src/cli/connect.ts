@@ -12,7 +12,7 @@ import { LeaseholdError } from '../client/errors.ts';
 import { fileSigner, Leasehold } from '../client/leasehold.ts';
 import { caFetch, directFetch, safeFetch, unixFetch } from '../client/node-fetch.ts';
 import { errnoSuffix, UsageError } from '../platform/errors.ts';
-import type { OwnService, Settings } from './settings/settings.ts';
+import type { OwnServer, Settings } from './settings/settings.ts';
 
 /** More than the number of tries within the longest timeout of an approval. */
 const APPROVAL_RETRIES = 1_000_000;
@@ -22,12 +22,12 @@ const APPROVAL_RETRIES = 1_000_000;
  * UsageError
  */
 export function connect(settings: Settings, onApprovalPending?: (approvalId: string) => void): Leasehold {
-  const { address, identity, ownService, timeoutSeconds, allowsInsecureHttp } = settings;
+  const { address, identity, ownServer, timeoutSeconds, allowsInsecureHttp } = settings;
   const socket = address.value.startsWith('unix:') ? address.value.slice('unix:'.length) : null;
   const who = identity.value;
   const ca = address.value.startsWith('https:') ? readCa(settings) : null;
   try {
-    const setUp = ownService === null ? undefined : withProof(ownService);
+    const setUp = ownServer === null ? undefined : withProof(ownServer);
     const direct = setUp === undefined ? safeFetch : directFetch(setUp);
     return new Leasehold({
       address: socket === null ? addressToCall(settings) : 'http://localhost',
@@ -51,8 +51,8 @@ export function connect(settings: Settings, onApprovalPending?: (approvalId: str
  * WHY not the name `localhost` for a data directory's server: it may resolve to another loopback address, where another
  * user listens and relays the proof. With TLS the certificate decides, and it may contain only the name.
  */
-function addressToCall({ address, ownService }: Settings): string {
-  return ownService?.address.startsWith('http:') ? ownService.address : address.value;
+function addressToCall({ address, ownServer }: Settings): string {
+  return ownServer?.address.startsWith('http:') ? ownServer.address : address.value;
 }
 
 const MAX_CA_BYTES = 1024 * 1024;
@@ -89,7 +89,7 @@ function optionMessage(
 /** Ends a connection whose server accepts it and never responds. */
 const PROOF_TIMEOUT_MS = 30_000;
 
-export function withProof(own: OwnService): (agent: Agent) => void {
+export function withProof(own: OwnServer): (agent: Agent) => void {
   return (agent) => {
     const connect = agent.createConnection.bind(agent);
     agent.createConnection = (options, callback) => {
@@ -97,7 +97,7 @@ export function withProof(own: OwnService): (agent: Agent) => void {
       if (!socket) throw new Error('the agent creates connections synchronously');
       const { host, port, socketPath } = options;
       const name = host?.includes(':') ? `[${host}]` : host;
-      assertOwnService(own, socket, socketPath ? 'localhost' : `${name}:${port}`).then(
+      assertOwnServer(own, socket, socketPath ? 'localhost' : `${name}:${port}`).then(
         () => callback?.(null, socket),
         (error: Error) => {
           socket.destroy();
@@ -111,13 +111,13 @@ export function withProof(own: OwnService): (agent: Agent) => void {
 }
 
 /** `host` is the value of the Host header. @throws LeaseholdError, or the connection's error */
-async function assertOwnService(
-  { dataDir, address, challengeService }: OwnService,
+async function assertOwnServer(
+  { dataDir, address, challengeServer }: OwnServer,
   connection: Duplex,
   host: string,
 ): Promise<void> {
   connection.on('error', () => undefined);
-  const challenge = await challengeService(dataDir, address);
+  const challenge = await challengeServer(dataDir, address);
   if (challenge === null) {
     throw new LeaseholdError(
       'UNREACHABLE',

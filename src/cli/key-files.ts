@@ -84,8 +84,8 @@ export async function giveOrMakeKey(invocation: Invocation, given: string | null
 }
 
 /**
- * Runs `work`, which sends the key to the server. If the server rejects it, no one needs the key file, and it is removed.
- * After any other error the key may be in use, and its file is kept.
+ * Runs `work`, which sends the key to the server. If the server rejects it, no one needs the key file, and it is
+ * removed. After any other error the key may be in use, and its file is kept.
  */
 export async function withKeyFile(terminal: Terminal, file: string | null, work: () => Promise<void>): Promise<void> {
   try {

@@ -49,7 +49,7 @@ function draw(what: string, done: number, of: number | null): string {
 
 const PROGRESS_INTERVAL_MS = 500;
 
-/** Shows how many entries, or rows of the state, the server has checked while it verifies the log. */
+/** Shows how many entries, or rows of the state, the server has checked while it verifies the audit log. */
 export async function withVerificationProgress<T>(
   { terminal, signal }: { readonly terminal: Terminal; readonly signal: AbortSignal },
   what: string,

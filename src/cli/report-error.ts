@@ -4,7 +4,7 @@ import { LeaseholdError } from '../client/errors.ts';
 import { OPERATOR_PREFIX } from '../core/names.ts';
 import { ApiError } from '../engine/errors.ts';
 import { StartupError, UsageError } from '../platform/errors.ts';
-import { LeaseAcquisitionError, type Refused } from '../run/leases.ts';
+import { type FailedLease, LeaseAcquisitionError } from '../run/leases.ts';
 import { ErrorWithHint } from './call-hints.ts';
 import { Cancelled, Declined, EXIT, RemoteError } from './errors.ts';
 import { escapeControls, escapeText } from './output/cells.ts';
@@ -34,7 +34,7 @@ export function reportError(context: ErrorContext, error: unknown, settings: Set
     return printError(terminal, toLine(error.message), null, EXIT.USAGE);
   if (error instanceof RemoteError) return printError(terminal, toLine(error.message), error.hint, EXIT.ERROR);
   if (error instanceof LeaseAcquisitionError)
-    return Math.max(...error.refused.map((refused) => reportError(context, withSubject(refused), settings)));
+    return Math.max(...error.failures.map((failure) => reportError(context, withSubject(failure), settings)));
   if (error instanceof LeaseholdError) {
     const id = error.requestId === null ? '' : ` (${error.code}, request ${error.requestId})`;
     const hint = error instanceof ErrorWithHint ? error.hint : null;
@@ -75,10 +75,10 @@ function ownFrame(stack: string): string {
 
 function exitCodeOf(error: LeaseholdError): number {
   if (error.code === 'BAD_KEY' || error.code === 'BAD_OPTIONS') return EXIT.USAGE;
-  return REFUSALS.has(error.code) ? EXIT.NEGATIVE : EXIT.ERROR;
+  return NOT_APPROVED.has(error.code) ? EXIT.NEGATIVE : EXIT.ERROR;
 }
 
-function withSubject({ wanted: { name, path }, error }: Refused): unknown {
+function withSubject({ wanted: { name, path }, error }: FailedLease): unknown {
   if (!(error instanceof LeaseholdError)) return error;
   return new ErrorWithHint(error, error instanceof ErrorWithHint ? error.hint : null, `${name} (${path}): `);
 }
@@ -107,7 +107,7 @@ function messageFor({ code, message }: LeaseholdError, settings: Settings | null
     if (code === 'AUTH_FAILED' && who.kind !== 'token')
       return `Login failed: ${titleOf(who.name)} is not registered, or this is not its key`;
     if (code === 'UNAUTHENTICATED' || code === 'SESSION_EXPIRED') {
-      if (isAdminToken(who)) return 'This administrator token is not valid; it may be from an earlier start';
+      if (isAdminToken(who)) return 'This administrator token is not valid; it may be from before the last startup';
       if (who.kind === 'session') return 'Your session has expired';
     }
   }
@@ -116,7 +116,7 @@ function messageFor({ code, message }: LeaseholdError, settings: Settings | null
   return address.startsWith('unix:') ? text.replace('http://localhost', address) : text;
 }
 
-const REFUSALS: ReadonlySet<string> = new Set([
+const NOT_APPROVED: ReadonlySet<string> = new Set([
   'APPROVAL_DENIED',
   'APPROVAL_TIMED_OUT',
   'APPROVAL_WITHDRAWN',
@@ -127,7 +127,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
 function approvalHint({ code, approvalId }: LeaseholdError): string | null {
   switch (code) {
     case 'APPROVAL_PENDING':
-      return `Run the command again to go on waiting. An operator can run: leasehold approve ${approvalId}`;
+      return `Run the command again to continue waiting. An operator can run: leasehold approve ${approvalId}`;
     case 'APPROVAL_DENIED':
       return `To see the request and the answer: leasehold approve show ${approvalId}`;
     case 'APPROVAL_TIMED_OUT':
@@ -178,7 +178,7 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun }: 
       }
       if (who?.kind === 'anonymous') return 'Use --agent NAME, --token-file FILE, or run `leasehold login`.';
       if (isAdminToken(who)) {
-        return `The token came from ${identity?.source}. The server makes a new token at each start; the current one is in daemon.token in its data directory.`;
+        return `The token came from ${identity?.source}. The server makes a new token at each startup; the current one is in daemon.token in its data directory.`;
       }
       return `The token came from ${identity?.source}.`;
     case 'AUTH_FAILED': {

@@ -162,8 +162,8 @@ export const GROUPS: readonly Group[] = [
       ...from(() => import('./commands/audit-proofs.ts'), {
         'audit export': 'Export all audit entries as JSON lines, oldest first',
         'audit checkpoint': 'Print the newest signed checkpoint of the audit log',
-        'audit receipt': 'Print the receipt of an audit entry: proof that it is in the log',
-        'audit accept-rollback': 'Accept that the log has lost entries, so that the vault is served again',
+        'audit receipt': 'Print the receipt of an audit entry, which proves that the audit log contains it',
+        'audit accept-rollback': 'Accept that the audit log has lost entries, and end recovery mode',
       }),
     ],
   },

@@ -147,7 +147,7 @@ export class Calls {
     this.#api = api;
   }
 
-  /** WHY not a field: whoever prints an object sees its fields. */
+  /** WHY not a field: printing an object shows its fields. */
   protected get api(): ApiClient {
     return this.#api;
   }

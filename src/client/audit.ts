@@ -20,8 +20,8 @@ const STATE_TIMEOUT_MS = 600_000;
 
 export interface Export {
   /**
-   * `seq hmac mac epoch tree control` of the head record, by which a verifier detects a truncated log; null for an
-   * empty log.
+   * `seq hmac mac epoch tree control` of the head record, by which a verifier detects a truncated audit log; null for
+   * an empty one.
    */
   readonly head: string | null;
   /** The entries, oldest first. Can be iterated once. */
@@ -30,7 +30,7 @@ export interface Export {
   readonly bytes: ReadableStream<Uint8Array>;
 }
 
-/** Checks in addition to the log: every row against it, and every encrypted value. */
+/** Checks in addition to the audit log: every row against it, and every encrypted value. */
 export interface StateOptions {
   readonly state?: boolean;
   readonly values?: boolean;
@@ -42,7 +42,7 @@ export class Audit extends Calls {
     return this.api.page(AUDIT, filter, options);
   }
 
-  /** The newest entry that changed the resource; null if the log contains none. */
+  /** The newest entry that changed the resource; null if the audit log contains none. */
   async lastChange(resource: string, events: readonly string[], options: CallOptions = {}): Promise<AuditEntry | null> {
     const pages = await Promise.all(
       events.map((event_type) => this.list({ resource, event_type, result: 'allowed', limit: 1 }, options)),
@@ -51,7 +51,7 @@ export class Audit extends Calls {
   }
 
   /**
-   * Makes the server verify the whole log. A long log takes a long time, so choose the client's `timeoutMs`
+   * Makes the server verify the whole audit log. A long one takes a long time, so choose the client's `timeoutMs`
    * accordingly. A check of the state may take ten minutes.
    */
   verify({ state, values, ...options }: CallOptions & StateOptions = {}): Promise<Verification> {
@@ -64,13 +64,13 @@ export class Audit extends Calls {
     return this.api.read(`${AUDIT}/checkpoint`, {}, options);
   }
 
-  /** The proof that entry `seq` is in the log, with the receipt for third parties. */
+  /** The proof that entry `seq` is in the audit log, with the receipt for third parties. */
   proveEntry(seq: number, options: CallOptions = {}): Promise<EntryProof> {
     return this.api.read(`${AUDIT}/entries/${seq}/proof`, {}, options);
   }
 
   /**
-   * The proof that the log of `to` entries extends the log of `from` entries. By default `to` is the newest
+   * The proof that the audit log of `to` entries extends the one of `from` entries. By default `to` is the newest
    * checkpoint's size.
    */
   proveConsistency({ from, to }: { from: number; to?: number }, options: CallOptions = {}): Promise<ConsistencyProof> {

@@ -173,7 +173,7 @@ const BODYLESS: ReadonlySet<number> = new Set([101, 103, 204, 205, 304]);
 function toResponse(reply: UseResponse, method: string, url: string): Response {
   const { status, headers: fields } = reply;
   const bytes = decodeBody(reply);
-  const content = method === 'HEAD' || BODYLESS.has(status) ? null : reply.truncated ? cutBody(bytes) : bytes;
+  const content = method === 'HEAD' || BODYLESS.has(status) ? null : reply.truncated ? truncatedBody(bytes) : bytes;
   try {
     const headers = new Headers();
     for (const [name, values] of Object.entries(fields)) {
@@ -193,14 +193,14 @@ function toResponse(reply: UseResponse, method: string, url: string): Response {
 }
 
 /** Yields the received bytes and then fails, so that no program uses a part as the whole. */
-function cutBody(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
+function truncatedBody(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({
     start(controller) {
       controller.enqueue(bytes);
     },
     pull(controller) {
       const limit = `${MAX_USE_BODY_BYTES / 1024 ** 2} MiB`;
-      const message = `the response of the upstream was cut at ${limit}, the limit of one call; use baseURL for longer ones`;
+      const message = `the response of the upstream was truncated at ${limit}, the limit of one call; use baseURL for longer ones`;
       controller.error(new LeaseholdError('TRUNCATED', message));
     },
   });

@@ -136,7 +136,7 @@ function sentenceOf(error: unknown, tool: string, log: (line: string) => void): 
   }
   // WHY no message: an error of Node may quote a value.
   log(`${tool} failed: ${error instanceof Error ? error.name : typeof error}${errnoSuffix(error)}`);
-  return 'INTERNAL_ERROR: the server failed; its log has the kind of the error';
+  return 'INTERNAL_ERROR: the MCP server failed; its standard error shows the kind of the error';
 }
 
 function adviceFor(error: LeaseholdError): string {
@@ -220,5 +220,5 @@ export class ApprovalResults {
 function pendingAdvice(id: string | null, link: string | null): string {
   const at = link === null ? '' : `at ${link} or `;
   const how = id === null ? '' : ` An operator can answer ${at}with: leasehold approve ${id}.`;
-  return `Nothing was sent. Call this tool again with the same arguments to go on waiting.${how}`;
+  return `Nothing was sent. Call this tool again with the same arguments to continue waiting.${how}`;
 }

@@ -47,7 +47,7 @@ type Given =
   | { readonly literal: Secret };
 
 /**
- * Later definitions of a name take precedence: files over the mapping, later files over earlier ones, and `env` over
+ * Later definitions of a name take precedence: files over the mapping, later files over previous ones, and `env` over
  * all. @throws UsageError
  */
 export async function parseBindings({ mapping = [], envFiles, env }: Sources): Promise<ParsedBindings> {
@@ -144,8 +144,7 @@ export function parseUses(texts: readonly string[], where: string): UseBinding[]
     const [, prefix = null, source = text] = WITH_PREFIX.exec(text) ?? [];
     if (prefix !== null) checkPrefix(prefix, where);
     const { path, version } = parseSource(source, where);
-    if (version !== null)
-      throw new UsageError(`${where}: a use takes the newest version, so ?version=N must be left out`);
+    if (version !== null) throw new UsageError(`${where}: a use takes the newest version, so omit ?version=N`);
     return { name: where, path, prefix, variable: null };
   });
 }

@@ -39,7 +39,7 @@ export interface EnvBinding {
   readonly version: number | null;
 }
 
-export interface Refused {
+export interface FailedLease {
   readonly wanted: Pick<EnvBinding, 'name' | 'path'>;
   readonly error: unknown;
 }
@@ -47,12 +47,12 @@ export interface Refused {
 /** Thrown when a lease was denied. The leases that were already acquired have been released. */
 export class LeaseAcquisitionError extends Error {
   /** At least one, in the order of the bindings. */
-  readonly refused: readonly Refused[];
+  readonly failures: readonly FailedLease[];
 
-  constructor(refused: readonly Refused[]) {
+  constructor(failures: readonly FailedLease[]) {
     super('not every lease was issued');
     this.name = 'LeaseAcquisitionError';
-    this.refused = refused;
+    this.failures = failures;
   }
 }
 
@@ -89,7 +89,7 @@ export async function acquireLeases(
 }
 
 /** Acquires one lease for each key, all or none, like `acquireLeases`. */
-export async function acquireEach<K, B extends Refused['wanted'], L extends { readonly lease_id: string }>(
+export async function acquireEach<K, B extends FailedLease['wanted'], L extends { readonly lease_id: string }>(
   client: Pick<LeaseClient, 'revoke'>,
   bindings: readonly B[],
   keyOf: (binding: B) => K,
@@ -97,7 +97,7 @@ export async function acquireEach<K, B extends Refused['wanted'], L extends { re
   acquireOne: (binding: B, options: InFlight) => Promise<L>,
 ): Promise<ReadonlyMap<K, L>> {
   const acquired = new Map<K, L>();
-  const refused: Refused[] = [];
+  const failures: FailedLease[] = [];
   const distinct = [...Map.groupBy(bindings, keyOf).values()].flatMap((equal) => equal.slice(0, 1));
   const timeout = new AbortController();
   let isStopped = false;
@@ -113,7 +113,7 @@ export async function acquireEach<K, B extends Refused['wanted'], L extends { re
       acquired.set(keyOf(each), await acquireOne(each, options));
     } catch (error) {
       if (isStopped) return;
-      refused.push({ wanted: each, error });
+      failures.push({ wanted: each, error });
       if (error instanceof LeaseholdError && !SINGLE_PATH_ERRORS.has(error.code)) stop();
     }
   };
@@ -122,15 +122,15 @@ export async function acquireEach<K, B extends Refused['wanted'], L extends { re
   await inParallel(distinct, MAX_CONCURRENT, acquire);
   signal.removeEventListener('abort', stop);
   clearTimeout(timer);
-  if (signal.aborted || refused.length > 0) {
+  if (signal.aborted || failures.length > 0) {
     await releaseLeases(
       client,
       Array.from(acquired.values(), ({ lease_id }) => lease_id),
     );
     signal.throwIfAborted();
     const order = new Map<unknown, number>(bindings.map((each, at) => [each, at]));
-    const at = ({ wanted }: Refused): number => order.get(wanted) ?? 0;
-    throw new LeaseAcquisitionError(refused.sort((a, b) => at(a) - at(b)));
+    const at = ({ wanted }: FailedLease): number => order.get(wanted) ?? 0;
+    throw new LeaseAcquisitionError(failures.sort((a, b) => at(a) - at(b)));
   }
   return acquired;
 }

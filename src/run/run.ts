@@ -20,7 +20,7 @@ import { makePrivateFiles, type PrivateFiles } from './value-files.ts';
 /** The limit includes the name, `=` and the NUL at the end. SOURCE: execve(2), MAX_ARG_STRLEN. */
 const MAX_VARIABLE_BYTES = 128 * 1024;
 const NO_PTY =
-  'without the optional package @lydell/node-pty the program gets pipes and no terminal; with --no-masking it gets this one';
+  'without the optional package @lydell/node-pty the program receives pipes and no terminal; with --no-masking it receives this one';
 
 export interface RunRequest extends ParsedBindings {
   readonly uses: readonly UseBinding[];

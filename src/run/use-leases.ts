@@ -49,7 +49,7 @@ export function acquireUses(
 }
 
 /**
- * The variables of a program. Later uses override those of earlier ones. `token` is the token of each lease. @throws
+ * The variables of a program. Later bindings override previous ones. `token` is the token of each lease. @throws
  * UsageError for a service whose SDKs cannot be configured by variables
  */
 export function useVariables(

@@ -261,9 +261,9 @@ test('audit checkpoint prints a note that audit verify accepts later, and reject
   assert.deepEqual([extended.code, JSON.parse(extended.stdout).extends_checkpoint], [0, true], extended.stderr);
   const [origin, size = '', root, ...rest] = note.split('\n');
   const variants: readonly (readonly [string, RegExp])[] = [
-    [[origin, '9999', root, ...rest].join('\n'), /the end of the log was cut off/],
-    [[origin, size, `${'A'.repeat(43)}=`, ...rest].join('\n'), /the log was replaced/],
-    [['leasehold/other', size, root, ...rest].join('\n'), /it is another log/],
+    [[origin, '9999', root, ...rest].join('\n'), /the audit log was truncated/],
+    [[origin, size, `${'A'.repeat(43)}=`, ...rest].join('\n'), /the audit log was replaced/],
+    [['leasehold/other', size, root, ...rest].join('\n'), /the checkpoint is of another one/],
   ];
   for (const [text, problem] of variants) {
     writeFileSync(join(HOME, 'other.txt'), text);

@@ -83,7 +83,7 @@ test('the exact request is shown, and what was typed before has no effect on it'
     [],
   );
   screen.type('d');
-  await screen.shows(/Reason, for the agent and the log/);
+  await screen.shows(/Reason, for the agent and the audit log/);
   screen.type('not today\r');
   await screen.shows(/Denied\./);
   const { status, body } = await held;

@@ -30,7 +30,7 @@ async function print(format: Format, isTTY: boolean, environment = { NO_COLOR: '
     environment,
     workingDirectory: '.',
     umask: 0o022,
-    challengeService: async () => null,
+    challengeServer: async () => null,
   };
   const output = createOutput(terminal, format, null);
   await output.record(RECORD);

@@ -137,7 +137,7 @@ test('every connection proves itself: a listener that takes the port between two
   const killed = await started(t);
   const { dataDir, service } = killed;
   const { address } = service;
-  const own = { dataDir, address, challengeService: async (asked: string, of: string) => challengeService(asked, of) };
+  const own = { dataDir, address, challengeServer: async (asked: string, of: string) => challengeService(asked, of) };
   const fetchOwn = directFetch(withProof(own));
   const health = () => fetchOwn(`${address}/api/v1/health`);
   assert.equal((await health()).status, 200);
@@ -162,7 +162,7 @@ test('calls of one client at once share no connection that has not proved itself
   const own = {
     dataDir,
     address,
-    challengeService: async (of: string, at: string) => {
+    challengeServer: async (of: string, at: string) => {
       asked.push(at);
       return challengeService(of, at);
     },

@@ -52,7 +52,7 @@ export async function runInProcess({ words, input, columns, environment, cwd, si
       environment,
       workingDirectory: cwd,
       umask: callersUmask,
-      challengeService: challenge,
+      challengeServer: challenge,
     };
     const code = await main(words, terminal, (_, endsItself) => {
       printing.onEndsItself?.(endsItself);

@@ -73,7 +73,7 @@ test('if paths are rejected all rejections are reported, in order, and the other
   await assert.rejects(acquireLeases(book, wanted, options()), (error) => {
     assert.equal(error instanceof LeaseAcquisitionError, true);
     assert.deepEqual(
-      (error as LeaseAcquisitionError).refused.map(({ wanted }) => wanted.name),
+      (error as LeaseAcquisitionError).failures.map(({ wanted }) => wanted.name),
       ['B', 'D'],
     );
     return true;

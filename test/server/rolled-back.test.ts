@@ -84,7 +84,7 @@ test('the command names the loss, accepts it, and the log has both', async (t) =
   assert.equal(await isRolledBack(service), true);
   assert.equal((await accept()).code, 1, 'without a terminal it needs --yes');
   const { code, stderr } = await accept('--yes');
-  assert.deepEqual([code, stderr.trim()], [0, 'Accepted the loss; the log records it. Next: leasehold audit verify.']);
+  assert.deepEqual([code, stderr.trim()], [0, 'Accepted the loss; the audit log records it. Next: leasehold audit verify.']);
   assert.equal((await service.admin.get('/api/v1/credentials/a/b')).body.data.value, 'kept');
   assert.equal((await service.as(sessionOfGranted).get('/api/v1/credentials')).status, 200);
   const [, , [accepted, by, why], [start, , reason]] = await newestEvents(service, 4);

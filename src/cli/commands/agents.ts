@@ -86,13 +86,13 @@ const ELSEWHERE: readonly Precedence[] = ['flag', 'environment', 'project file']
 
 /** The flags that repeat the settings with these sources, so that a command reaches the same server. */
 function connectionFlags(
-  { address, dataDir, ownService, caFile, allowsInsecureHttp }: Settings,
+  { address, dataDir, ownServer, caFile, allowsInsecureHttp }: Settings,
   sources: readonly Precedence[],
 ): string[] {
   const isHere = ({ level }: { readonly level: Precedence }): boolean => sources.includes(level);
   return [
     ...(isHere(address) ? ['--address', address.value] : []),
-    ...(ownService !== null && isHere(dataDir) ? ['--data-dir', dataDir.value] : []),
+    ...(ownServer !== null && isHere(dataDir) ? ['--data-dir', dataDir.value] : []),
     ...(caFile !== null && isHere(caFile) ? ['--ca-file', caFile.value] : []),
     ...(allowsInsecureHttp ? ['--insecure-http'] : []),
   ];

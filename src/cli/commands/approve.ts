@@ -41,7 +41,7 @@ async function askForAnswer(invocation: Invocation, approval: Approval, card: st
 }
 
 async function askReason(invocation: Invocation): Promise<string | null> {
-  return (await askLine(invocation, 'Reason, for the agent and the log (Enter for none): ')).trim() || null;
+  return (await askLine(invocation, 'Reason, for the agent and the audit log (Enter for none): ')).trim() || null;
 }
 
 const approve = defineCommand({
@@ -49,13 +49,13 @@ const approve = defineCommand({
   about: [
     'Without ID, shows each request as it arrives, exactly as it would be sent, and takes one key for its answer: a approves, d denies, s skips, q quits. What is typed before a request is shown has no effect. Requests of an agent to the same endpoint within 2 seconds are shown together, and one key answers all of them.',
     'With ID, shows that request and takes the same keys. --yes approves it and --deny denies it without asking, as scripts need it. The exit code is 3 if nothing was answered.',
-    'Only operators with the role approver or admin can answer, and none can answer its own request. The administrator’s token can too; once there are operators, that leaves a separate entry in the log.',
+    'Only operators with the role approver or admin can answer, and none can answer its own request. The administrator’s token can too; once there are operators, that leaves a separate entry in the audit log.',
   ],
   arguments: [{ ...ID, count: 'optional' }],
   flags: {
     yes: toggle('approve ID without asking', { short: 'y' }),
     deny: toggle('deny ID'),
-    reason: text('TEXT', 'why it is denied, for the agent and the log'),
+    reason: text('TEXT', 'reason of the denial, for the agent and the audit log'),
   },
   examples: {
     'leasehold approve': 'watch, and answer each request with one key',

@@ -80,7 +80,8 @@ export async function readCheckpointFile(invocation: Invocation, file: string): 
   return found;
 }
 
-/** The origin without its generation: after a restore or an accepted roll-back the log continues under another key. */
+/** The origin without its generation: after a restore or an accepted roll-back the audit log continues under
+ * another key. */
 function vaultOf(origin: string): string {
   return origin.split('/', 2).join('/');
 }
@@ -93,28 +94,29 @@ export async function contradiction(
 ): Promise<string | null> {
   const { origin, size } = await vault.audit.readCheckpoint({ signal });
   if (vaultOf(origin) !== vaultOf(kept.origin))
-    return `The log is ${origin} and the checkpoint is of ${kept.origin}: it is another log.`;
+    return `This is the audit log ${origin}, and the checkpoint is of another one: ${kept.origin}.`;
   let proof: ConsistencyProof;
   try {
     proof = await vault.audit.proveConsistency({ from: kept.size }, { signal });
   } catch (error) {
     if (!(error instanceof LeaseholdError) || error.code !== 'INVALID_REQUEST') throw error;
-    return `The log has ${size} entries and the checkpoint has ${kept.size}: the end of the log was cut off.`;
+    return `The audit log has ${size} entries and the checkpoint has ${kept.size}: the audit log was truncated.`;
   }
   const [fromRoot, toRoot] = [proof.from_root, proof.to_root].map((root) => decodeHash(root) ?? '');
   const hashes = proof.proof.map((hash) => decodeHash(hash) ?? '');
-  const [earlier, later] = [
+  const [previous, current] = [
     { size: proof.from, root: fromRoot ?? '' },
     { size: proof.to, root: toRoot ?? '' },
   ];
-  const isExtended = earlier.size === kept.size && earlier.root === kept.root && isConsistent(earlier, later, hashes);
-  return isExtended ? null : `The first ${kept.size} entries are not those of the checkpoint: the log was replaced.`;
+  const isExtended =
+    previous.size === kept.size && previous.root === kept.root && isConsistent(previous, current, hashes);
+  return isExtended ? null : `The first ${kept.size} entries do not match the checkpoint: the audit log was replaced.`;
 }
 
 const acceptRollback = defineCommand({
   name: 'audit accept-rollback',
   about: [
-    'A server whose log lacks an entry that it has seen, or a signed checkpoint, serves only health, and lists, verification and export of the log. First try to restore what is missing: a file of the database, or a standby that was not behind. What the lost entries undid is in force again, for example agents that were deregistered and leases that were revoked.',
+    'If the audit log lacks an entry that the server has seen, or a signed checkpoint, the server is in recovery mode: it serves health checks, and reading, verifying and exporting the audit log. First try to restore the missing entries, from a file of the database or from a standby that was not behind. Changes that only the lost entries record are undone: for example, agents that were deregistered are registered again, and leases that were revoked are active.',
   ],
   flags: CONFIRMATION_FLAGS,
   printsNoRecords: true,
@@ -123,13 +125,13 @@ const acceptRollback = defineCommand({
     const { audit } = invocation.connect();
     const { loss } = await audit.readRollback({ signal });
     if (loss === null) {
-      printNotice(terminal, 'The log has lost nothing that is known. Nothing was done.');
+      printNotice(terminal, 'No loss of the audit log is known. Nothing was done.');
       return;
     }
-    const describe = async (): Promise<string> => `${loss} What the lost entries undid will be in force again.`;
+    const describe = async (): Promise<string> => `${loss} The changes that the lost entries record stay undone.`;
     if (!(await confirmDestructive(invocation, flags, describe, 'Accept the loss?'))) return;
     await audit.acceptRollback({ signal });
-    printNotice(terminal, 'Accepted the loss; the log records it. Next: leasehold audit verify.');
+    printNotice(terminal, 'Accepted the loss; the audit log records it. Next: leasehold audit verify.');
   },
 });
 

@@ -94,7 +94,7 @@ async function followLog(invocation: Invocation, vault: Leasehold, filter: Audit
   try {
     for (;;) {
       await sleep(POLL_INTERVAL_MS, undefined, { signal });
-      // Timestamps never decrease along the log, so each query starts at the last one and skips entries already
+      // Timestamps never decrease along the audit log, so each query starts at the last one and skips entries already
       // printed.
       const since = from === null ? {} : { since: from.timestamp };
       let seq = 0;
@@ -136,7 +136,7 @@ function toLine(cells: readonly string[]): string {
 function assertIncreasing(entries: readonly AuditEntry[], after = 0): void {
   let last = after;
   for (const { seq } of entries) {
-    // WHY not <=: a missing number would pass, and the log would have no end.
+    // WHY not <=: a missing number would pass, and the audit log would have no end.
     if (!(seq > last)) throw new LeaseholdError('INVALID_RESPONSE', 'the audit entries are not in order');
     last = seq;
   }

@@ -102,7 +102,7 @@ const put = defineCommand({
   name: 'put',
   about: [
     'The value comes from a hidden prompt, from standard input (-) or from a file (@FILE), byte for byte. It is never an argument: shells record arguments, and every user of the machine can see them.',
-    'Earlier versions are kept, up to the configured number; leasehold get --version N retrieves one.',
+    'Previous versions are kept, up to the configured number; leasehold get --version N retrieves one.',
     'With --service, agents can use the credential at that service without seeing the value: the catalogue contains its targets and placement. For other services see leasehold target put.',
   ],
   arguments: [

@@ -198,7 +198,7 @@ const unlock = defineCommand({
     if (progress.status === 'locked')
       printNotice(terminal, `Given: ${progress.shares_given} of ${progress.shares_needed} shares.`);
     if (progress.status === 'rolled_back')
-      printNotice(terminal, 'The log has lost entries. See leasehold audit accept-rollback --dry-run.');
+      printNotice(terminal, 'The audit log has lost entries. See leasehold audit accept-rollback --dry-run.');
   },
 });
 
@@ -242,7 +242,7 @@ async function readSecret(invocation: Invocation, flags: UnlockFlags): Promise<S
   }
   if (slot.kind === 'shamir') return checkedShare(await askHidden(invocation, `Share of the key slot ${slot.name}`));
   if (slot.kind !== 'passphrase')
-    throw new UsageError(`${slot.name} is a slot of the kind ${slot.kind}, which no person opens`);
+    throw new UsageError(`${slot.name} is a slot of the kind ${slot.kind}, which opens unattended`);
   const bytes = await slotSecretOf(invocation, slot, flags['passphrase-file'], false);
   return new Secret(Buffer.from(bytes).toString('base64'));
 }

@@ -41,7 +41,7 @@ const restoreBackup = defineCommand({
   name: 'restore',
   about: [
     "The file is read completely before anything is created; chain, rows, state and a sample of values are verified before anything is published. It needs the vault's root key, which is not in the backup, or the passphrase of a key slot.",
-    'An older state is a roll-back: a node that has seen a later one refuses to start on it.',
+    'An older state is a roll-back: a node that has seen a later one does not start with it.',
   ],
   arguments: [{ name: 'FILE', help: 'the backup', count: 'one' }],
   flags: {

@@ -157,7 +157,7 @@ const set = defineCommand({
     role: ROLE_FLAG,
     description: text('TEXT', 'description of the operator'),
     oidc: OIDC_FLAG,
-    'no-oidc': toggle('the operator signs in at the identity provider no more'),
+    'no-oidc': toggle('end signing in at the identity provider'),
   },
   async run(invocation, flags, given) {
     const name = nameOf(given);

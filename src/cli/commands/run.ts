@@ -119,8 +119,8 @@ const NAME = 'template';
 const inject = defineCommand({
   name: 'inject',
   about: [
-    'Write {{leasehold://PATH | url}} to percent-encode a value for a URL, and {{leasehold://PATH?version=N}} for an earlier version. Other text stays unchanged.',
-    'The result goes to a pipe, or with --out to a new file that only you can read. The leases are not revoked, because the result contains the values until you delete it. To give values to a program, prefer leasehold run.',
+    'Write {{leasehold://PATH | url}} to percent-encode a value for a URL, and {{leasehold://PATH?version=N}} for a previous version. Other text stays unchanged.',
+    'The result is written to a pipe, or with --out to a new file that only you can read. The leases are not revoked, because the result contains the values until you delete it. To give values to a program, prefer leasehold run.',
   ],
   arguments: [{ name: 'FILE', help: 'template file; - for standard input', count: 'one' }],
   flags: { out: text('FILE', 'write to this new file instead of standard output'), ttl: TTL },

@@ -69,7 +69,7 @@ const put = defineCommand({
   name: 'target put',
   about: [
     'With --service, the catalogue has both. Otherwise give --origin, and one of --bearer, --header, --basic and --query. Both together: the flags override the catalogue.',
-    'Replaces earlier targets; with --add, it adds to them. Ends the use leases of the credential and aborts its requests in flight. Internal addresses are rejected unless --allow-network contains them; plain http:// needs it too.',
+    'Replaces the previous targets; with --add, it adds to them. Ends the use leases of the credential and aborts its requests in flight. Internal addresses are rejected unless --allow-network contains them; plain http:// needs it too.',
     'An agent then needs the action use on PATH, and does not need retrieve.',
   ],
   arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one' }],
@@ -113,7 +113,7 @@ async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>
     throw new UsageError('--add keeps how the value is sent; give --origin, and no other service or placement');
   }
   if (service === null && placement === null && !flags.add) {
-    throw new UsageError('give one of --bearer, --header, --basic and --query', 'They say how the value is sent.');
+    throw new UsageError('give one of --bearer, --header, --basic and --query', 'They set how the value is sent.');
   }
   const [paths, methods] = [listOf(flags.path), listOf(flags.method).map((method) => method.toUpperCase())];
   const networks = flags['allow-network'];

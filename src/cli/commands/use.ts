@@ -21,8 +21,8 @@ import { printNotice, type Terminal } from '../terminal.ts';
 const use = defineCommand({
   name: 'use',
   about: [
-    'Leasehold makes the request, puts the value where the placement of the credential says, and redacts it in the response. Prints the body of the response, byte for byte.',
-    'A URL that is only a path, such as /v1/models, goes to the first target of the credential that it matches.',
+    'Leasehold makes the request, puts the value where the placement of the credential names, and redacts it in the response. Prints the body of the response, byte for byte.',
+    'A URL that is only a path, such as /v1/models, is sent to the first target of the credential that it matches.',
     'A --data that is a JSON object or array is sent as application/json unless --header names another content type. Headers with an authority of yours are not sent, and redirects are not followed.',
     'The exit code is 0 for a status of 2xx and 4 for any other; 3 if Leasehold rejected the request or could not reach the upstream; 2 if the response was longer than 2 MiB and was truncated.',
   ],

@@ -167,9 +167,9 @@ function toRows(records: readonly Printable[], columns: readonly string[], style
   if (isTooWide && (style.width ?? 0) - before < MIN_LAST_WIDTH)
     return records.map((record) => toFields(record, columns, style)).join('\n');
   const line = (cells: readonly string[]): string => {
-    const first = cells.slice(0, -1).map((cell, at) => cut(cell, widths[at] ?? 0).padEnd(widths[at] ?? 0) + GAP);
+    const first = cells.slice(0, -1).map((cell, at) => shorten(cell, widths[at] ?? 0).padEnd(widths[at] ?? 0) + GAP);
     const last = cells.at(-1) ?? '';
-    return first.join('') + (isTooWide ? wrap(last, before, style) : cut(last, widths.at(-1) ?? 0));
+    return first.join('') + (isTooWide ? wrap(last, before, style) : shorten(last, widths.at(-1) ?? 0));
   };
   return [heading(line(headings), style), ...rows.map(line)].map((text) => `${text}\n`).join('');
 }
@@ -199,6 +199,6 @@ function fit(widths: readonly number[], columns: readonly string[], { width }: T
   return { widths: fitted, isTooWide: sumOf(fitted) > room };
 }
 
-function cut(cell: string, width: number): string {
+function shorten(cell: string, width: number): string {
   return cell.length <= width ? cell : `${cell.slice(0, width - 1)}…`;
 }

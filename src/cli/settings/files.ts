@@ -250,7 +250,7 @@ function readLine(file: string): string | null {
   }
 }
 
-export function readServiceAddress(dataDir: string): string | null {
+export function readPublishedAddress(dataDir: string): string | null {
   return readLine(dataDirPaths(dataDir).addressFile);
 }
 

@@ -31,7 +31,7 @@ interface Search {
   readonly address: Setting<string>;
   readonly dataDir: string;
   /** The content of the data directory's address file. */
-  readonly serviceAddress: string | null;
+  readonly publishedAddress: string | null;
   readonly warn: (line: string) => void;
 }
 
@@ -45,7 +45,7 @@ export function findIdentity(search: Search): Setting<Identity> {
   if (setting !== null) return { ...setting, value: withLogin(setting.value, login) };
   // WHY even an expired session: the server's clock decides, and another identity must not be used silently.
   if (login !== null) return { value: login, source: 'leasehold login', level: 'login' };
-  const token = isOwnService(search) ? readAdminToken(search.dataDir) : null;
+  const token = isOwnServer(search) ? readAdminToken(search.dataDir) : null;
   if (token !== null) {
     return { value: { kind: 'token', token }, source: `daemon.token in ${search.dataDir}`, level: 'data directory' };
   }
@@ -184,9 +184,9 @@ function isOf(login: Login | null, identity: Identity): login is Login & { reado
  * Whether the address belongs to the data directory's server, or is the same with the name `localhost`. WHY not two
  * loopback addresses, or another port: another user may listen there.
  */
-function isOwnService({ address, serviceAddress }: Search): boolean {
-  if (address.value === serviceAddress) return true;
-  const [a, b] = [URL.parse(address.value), URL.parse(serviceAddress ?? '')];
+function isOwnServer({ address, publishedAddress }: Search): boolean {
+  if (address.value === publishedAddress) return true;
+  const [a, b] = [URL.parse(address.value), URL.parse(publishedAddress ?? '')];
   if (a === null || b === null || !isLoopback(a.hostname) || !isLoopback(b.hostname)) return false;
   return [a.hostname, b.hostname].includes('localhost') && a.protocol === b.protocol && a.port === b.port;
 }
@@ -196,10 +196,10 @@ function isOwnService({ address, serviceAddress }: Search): boolean {
  * untrusted address of a project file
  */
 function addressTrust(
-  { address, serviceAddress, layers, userDirs }: Search,
+  { address, publishedAddress, layers, userDirs }: Search,
   login: Login | null,
 ): 'fully' | 'for its login' {
-  if (address.level !== 'project file' || address.value === serviceAddress) return 'fully';
+  if (address.level !== 'project file' || address.value === publishedAddress) return 'fully';
   const trusted = layers.flatMap(({ settings, level }) =>
     level === 'user file' ? (settings.trusted_addresses ?? []) : [],
   );

@@ -9,7 +9,7 @@ import { parseDuration } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import type { Secret } from '../../vault/credentials/credential.ts';
 import type { Format } from '../output/cells.ts';
-import { type ChallengeService, printNotice, type Terminal } from '../terminal.ts';
+import { type ChallengeServer, printNotice, type Terminal } from '../terminal.ts';
 import {
   type FileSettings,
   type FlagReader,
@@ -17,7 +17,7 @@ import {
   type Layer,
   type RunMapping,
   readProjectFile,
-  readServiceAddress,
+  readPublishedAddress,
   readUserFile,
   readVariable,
   type SettingsFile,
@@ -67,10 +67,10 @@ export function mayBeAdministrator(identity: Identity): boolean {
   return identity.kind === 'token' && !identity.token.reveal().startsWith(SESSION_PREFIX);
 }
 
-export interface OwnService {
+export interface OwnServer {
   readonly dataDir: string;
   readonly address: string;
-  readonly challengeService: ChallengeService;
+  readonly challengeServer: ChallengeServer;
 }
 
 export interface Settings {
@@ -81,7 +81,7 @@ export interface Settings {
    * Set when the address, the token or the trust in the address comes from the data directory. The server must then
    * prove itself.
    */
-  readonly ownService: OwnService | null;
+  readonly ownServer: OwnServer | null;
   /** PEM file of the trusted certificate authorities; null for the system's own. */
   readonly caFile: Setting<string> | null;
   readonly format: Setting<Format>;
@@ -124,7 +124,7 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
     layers.map(({ settings, source, level }) => [settings[field], source, level]);
   const dataDirs: Source[] = [...inLayers('data_dir'), [join(userDirs.home, '.leasehold'), 'the default', 'default']];
   const dataDir = convert(choose('data-dir', dataDirs), (text) => resolve(userDirs.workingDirectory, text));
-  const own = readServiceAddress(dataDir.value);
+  const own = readPublishedAddress(dataDir.value);
   const addresses: Source[] = [
     ...inLayers('address'),
     [own, `daemon.address in ${dataDir.value}`, 'data directory'],
@@ -140,13 +140,21 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
   const caFile = choose('ca-file', caFiles);
   const switches = new Map(flag('insecure-http') === null ? [] : [['insecure-http', ['true']]]);
   const { 'insecure-http': allowsInsecureHttp } = readFlags(SWITCHES, switches, terminal.environment);
-  const identity = findIdentity({ flag, userDirs, layers, address, dataDir: dataDir.value, serviceAddress: own, warn });
+  const identity = findIdentity({
+    flag,
+    userDirs,
+    layers,
+    address,
+    dataDir: dataDir.value,
+    publishedAddress: own,
+    warn,
+  });
   return {
     address,
     dataDir,
     caFile: caFile === null ? null : { ...caFile, value: resolve(userDirs.workingDirectory, caFile.value) },
     identity,
-    ownService: findOwnService(address, identity, dataDir.value, own, terminal),
+    ownServer: findOwnServer(address, identity, dataDir.value, own, terminal),
     format: convert(choose('output', formats), toFormat),
     timeoutSeconds: convert(choose('timeout', timeouts), toSeconds),
     allowsInsecureHttp,
@@ -166,17 +174,17 @@ function firstOf(sources: readonly Source[]): Setting<string> | null {
 /**
  * WHY equal addresses are not sufficient: an explicitly given address may be another server behind a forwarded port.
  */
-function findOwnService(
+function findOwnServer(
   address: Setting<string>,
   identity: Setting<unknown>,
   dataDir: string,
   own: string | null,
-  { challengeService }: Terminal,
-): OwnService | null {
+  { challengeServer }: Terminal,
+): OwnServer | null {
   const isTrustedByDataDir = address.level === 'project file' && address.value === own;
   const comesFromDataDir =
     address.level === 'data directory' || identity.level === 'data directory' || isTrustedByDataDir;
-  return own !== null && comesFromDataDir ? { dataDir, address: own, challengeService } : null;
+  return own !== null && comesFromDataDir ? { dataDir, address: own, challengeServer } : null;
 }
 
 /** The project file takes precedence over the user file. */
