@@ -53,7 +53,7 @@ export interface Entry {
 export function defineCommand<const A extends readonly Argument[] = [], F extends Flags = Record<never, never>>(
   command: CommandOf<A, F>,
 ): Command {
-  // The program passes `run` what it parsed by this command's own flags and arguments.
+  // The program passes values to `run` that it parsed by this command's own flags and arguments.
   return command as unknown as Command;
 }
 
@@ -82,7 +82,7 @@ export interface Invocation {
 
 export const CONFIRMATION_FLAGS = {
   yes: toggle('do not ask for confirmation', { short: 'y' }),
-  'dry-run': toggle('show what would change, and change nothing'),
+  'dry-run': toggle('show the changes without making them'),
 } as const satisfies Flags;
 
 /** The limit of immediate revocation, for the help of the commands that revoke. */

@@ -94,7 +94,7 @@ function toCalled(command: Command): Called {
   };
 }
 
-/** Checks what commander allows: an empty argument, and a program without `--`. @throws UsageError */
+/** Rejects cases that commander allows: an empty argument, and a program without `--`. @throws UsageError */
 function assertArguments(command: Command, operands: readonly string[]): void {
   const wanted = command.arguments ?? [];
   const empty = wanted.find(({ count }, at) => count !== 'many' && operands[at] === '');

@@ -136,7 +136,7 @@ function approvalHint({ code, approvalId }: LeaseholdError): string | null {
     case 'NO_APPROVER':
       return 'An administrator can add one: leasehold operator add NAME --role approver';
     case 'APPROVAL_ENDED':
-      return 'To see what waits for an answer: leasehold approve list';
+      return 'To list the pending approvals: leasehold approve list';
     default:
       return null;
   }

@@ -79,7 +79,7 @@ export const GROUPS: readonly Group[] = [
         'policy show': 'Show a policy',
         'policy put': 'Create or replace a policy',
         'policy delete': 'Delete a policy, effective immediately on every node',
-        'policy explain': 'Explain why access is allowed or denied, and what would grant it',
+        'policy explain': 'Explain why access is allowed or denied, and how to grant it',
         'policy test': 'Test policies against a file of expected decisions',
         'policy apply': 'Create and replace policies to match the files in a directory',
       }),
@@ -124,7 +124,7 @@ export const GROUPS: readonly Group[] = [
         approve: 'Answer the requests of agents that wait for an approval',
         'approve list': 'List the requests for approval of the last days, newest first',
         'approve show': 'Show a request for approval with the exact request',
-        'approve withdraw': 'Withdraw a request for approval, or end what an approval still allows',
+        'approve withdraw': 'Withdraw a request for approval, or end the access that it allows',
       }),
     ],
   },
@@ -143,7 +143,7 @@ export const GROUPS: readonly Group[] = [
     title: 'Exposure',
     entries: [
       ...from(() => import('./commands/exposure.ts'), {
-        exposure: 'Show who has seen or used a credential, or what an agent has seen or used',
+        exposure: 'List which agents have seen or used which credentials',
         panic: 'End all leases, sessions and brokered requests',
       }),
     ],
@@ -162,7 +162,7 @@ export const GROUPS: readonly Group[] = [
       ...from(() => import('./commands/audit-proofs.ts'), {
         'audit export': 'Export all audit entries as JSON lines, oldest first',
         'audit checkpoint': 'Print the newest signed checkpoint of the audit log',
-        'audit receipt': 'Print the receipt of an audit entry, which proves that the audit log contains it',
+        'audit receipt': 'Print a receipt as proof that the audit log contains an entry',
         'audit accept-rollback': 'Accept that the audit log has lost entries, and end recovery mode',
       }),
     ],

@@ -42,7 +42,7 @@ const target = strict({
   paths: Type.Array(Type.String()),
   methods: Type.Array(Type.String()),
   base_url: Type.Union([Type.String(), Type.Null()], {
-    description: 'What a program that leasehold run starts uses in place of the origin.',
+    description: 'The URL that a program started by leasehold run uses in place of the origin.',
   }),
 });
 const credential = strict({
@@ -195,7 +195,7 @@ export function explainAccess(client: Leasehold, acting: ActingAgent): Tool<type
     name: 'explain_access',
     title: 'Explain access',
     description:
-      'Returns whether the policies allow this agent an action on a path, why, and what an operator would change. Nothing is accessed or recorded, and this tool cannot grant access.',
+      'Returns whether the policies allow this agent an action on a path, the reason, and the policy that an operator would store. Nothing is accessed or recorded, and this tool cannot grant access.',
     input: accessInput,
     output: accessOutput,
     annotations: ONLY_READS,

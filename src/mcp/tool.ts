@@ -142,7 +142,7 @@ function sentenceOf(error: unknown, tool: string, log: (line: string) => void): 
 function adviceFor(error: LeaseholdError): string {
   if (error instanceof ErrorWithAdvice) return ` ${error.advice}`;
   const { code, retryAfterSeconds } = error;
-  if (code === 'ACCESS_DENIED') return ' (explain_access shows why, and what an operator can do)';
+  if (code === 'ACCESS_DENIED') return ' (explain_access shows the reason, and how an operator can grant access)';
   return retryAfterSeconds === null ? '' : ` (try again in ${retryAfterSeconds} s)`;
 }
 

@@ -203,7 +203,7 @@ test('an import shows how many credentials it has stored', async () => {
   assert.ok(importing.screen().includes(CLEARED));
 });
 
-test('a verification shows how many entries the service has checked', async () => {
+test('a verification shows how many entries the server has checked', async () => {
   const body = { running: true, entries_checked: 500, entries_total: 2000, started_at: '2026-01-01T00:00:00.000Z' };
   const isProgress = ({ path }: { path: string }) => path.endsWith('/progress');
   const { promise: isShown, resolve: endCheck } = Promise.withResolvers<void>();

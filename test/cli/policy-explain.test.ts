@@ -123,7 +123,7 @@ test('if only the path does not match, the nearest pattern is named with its pol
       ['other', 'principal', null],
     ],
   );
-  assert.match(explanation.reason, /nearest pattern is prod\/web\/\*/, 'the service says the same');
+  assert.match(explanation.reason, /nearest pattern is prod\/web\/\*/, 'the server says the same');
   const rows = consideredRows(explanation.policies ?? [], 'retrieve', false);
   assert.deepEqual(
     rows.map(({ policy, result }) => `${policy}: ${result}`),

@@ -45,7 +45,7 @@ async function listen(
   return { address: `http://127.0.0.1:${bound.port}`, received };
 }
 
-/** Passes the proof of the service at the address on. */
+/** Passes the proof of the server at the address on. */
 const relayOf =
   (address: string): Answer =>
   async (request, response) => {
@@ -68,7 +68,7 @@ const { service, dataDir, home } = await started({ after });
 
 const portOf = (address: string): number => Number(new URL(address).port);
 
-/** Stops the service, and leaves its files as a killed one does. */
+/** Stops the server, and leaves its files as a killed one does. */
 async function kill({ service, dataDir }: Pick<Awaited<ReturnType<typeof started>>, 'service' | 'dataDir'>) {
   const files = FILES.map((name) => [join(dataDir, name), readFileSync(join(dataDir, name))] as const);
   await service.stop();
@@ -102,7 +102,7 @@ test('after a kill another process on the port receives no bytes', async (t) => 
   assert.deepEqual(taker.received, []);
 });
 
-test('a service that cannot prove itself receives only a nonce, even if it relays the proof of another service', async (t) => {
+test('a server that cannot prove itself receives only a nonce, even if it relays the proof of another server', async (t) => {
   const file = join(dataDir, 'daemon.address');
   t.after(() => writeFileSync(file, `${service.address}\n`));
   for (const answer of [undefined, relayOf(service.address)]) {
@@ -127,7 +127,7 @@ test('another listener on loopback with the same port receives no token by relay
   assert.equal(other.received.join('').includes(service.adminToken), false, 'the token was sent');
   assert.equal(stderr.includes(service.adminToken), false);
   assert.notEqual(code, 0);
-  // The name is another spelling of the service's address, and leads there whatever it resolves to.
+  // The name is another spelling of the server's address, and leads there whatever it resolves to.
   assert.equal((await home.leasehold(['list', '--address', `http://localhost:${port}`])).code, 0);
 });
 

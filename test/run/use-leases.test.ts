@@ -43,7 +43,7 @@ test('a use is a path, or NAME=PATH; a path with = is written as a reference', (
     assert.throws(() => parseUses([text], '--use'), { name: 'UsageError' }, text);
 });
 
-test('the variables have the address of the command, not the one that the service knows', () => {
+test('the variables have the address of the command, not the one that the server knows', () => {
   const env = { A_URL: `${BASE_URL}/v1`, A_KEY: 'lhu_x', A_OTHER: 'fixed' };
   assert.deepEqual(variables(env), { A_URL: `${OWN_URL}/v1`, A_KEY: 'lhu_x', A_OTHER: 'fixed' });
   assert.deepEqual(variables(env, 'lhu_x', { prefix: 'OWN' }), { OWN_BASE_URL: OWN_URL, OWN_API_KEY: 'lhu_x' });
@@ -86,7 +86,7 @@ test('a variable of a .env file gets the token; the base URL is in the variable 
   }
 });
 
-test('a service that names a variable of loaders is not trusted', () => {
+test('a server that names a variable of loaders is not trusted', () => {
   for (const name of ['LD_PRELOAD', 'NODE_OPTIONS', 'PATH', 'LEASEHOLD_TOKEN', 'A B', '', '__proto__'])
     assert.throws(
       () => variables({ A_URL: BASE_URL, A_KEY: 'lhu_x', [name]: 'x' }),

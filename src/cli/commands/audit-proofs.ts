@@ -116,7 +116,7 @@ export async function contradiction(
 const acceptRollback = defineCommand({
   name: 'audit accept-rollback',
   about: [
-    'If the audit log lacks an entry that the server has seen, or a signed checkpoint, the server is in recovery mode: it serves health checks, and reading, verifying and exporting the audit log. First try to restore the missing entries, from a file of the database or from a standby that was not behind. Changes that only the lost entries record are undone: for example, agents that were deregistered are registered again, and leases that were revoked are active.',
+    'If the audit log lacks an entry that the server has seen, or a signed checkpoint, the server is in recovery mode: it serves health checks, and reading, verifying and exporting the audit log. First try to restore the missing entries, from a file of the database or from a standby that was not behind. The changes that the lost entries record are lost too: for example, agents that were deregistered are registered again, and leases that were revoked are active again.',
   ],
   flags: CONFIRMATION_FLAGS,
   printsNoRecords: true,
@@ -128,7 +128,7 @@ const acceptRollback = defineCommand({
       printNotice(terminal, 'No loss of the audit log is known. Nothing was done.');
       return;
     }
-    const describe = async (): Promise<string> => `${loss} The changes that the lost entries record stay undone.`;
+    const describe = async (): Promise<string> => `${loss} The changes that they record are lost too: revoked leases, for example, are active again.`;
     if (!(await confirmDestructive(invocation, flags, describe, 'Accept the loss?'))) return;
     await audit.acceptRollback({ signal });
     printNotice(terminal, 'Accepted the loss; the audit log records it. Next: leasehold audit verify.');

@@ -47,7 +47,7 @@ const list = defineCommand({
     limit: wholeNumber('print at most N entries (default 100)'),
   },
   examples: {
-    'leasehold audit list --result denied --since 1d': 'show what was denied in the last 24 hours',
+    'leasehold audit list --result denied --since 1d': 'list the denials of the last 24 hours',
   },
   async run(invocation, { limit, ...filters }) {
     const entries = await newest(invocation.connect(), toFilter(filters), limit ?? 100, invocation.signal);
@@ -59,7 +59,7 @@ async function newest(vault: Leasehold, filter: AuditFilter, limit: number, sign
   const entries: AuditEntry[] = [];
   for (let [offset, wanted] = [0, Math.min(limit, MAX_PAGE_ROWS)]; ; wanted = MAX_PAGE_ROWS) {
     // Entries appended in the meantime would shift the pages. `until` excludes later ones, and the sequence number
-    // excludes those of the same time.
+    // excludes entries of the same time.
     const until = entries[0]?.timestamp ?? filter.until;
     const page = { ...filter, ...withoutNulls({ until }), limit: wanted, offset };
     const { data } = await vault.audit.list(page, { signal });

@@ -21,7 +21,7 @@ const FLAGS = {
   recipient: list('AGE1…', 'encrypt to this age recipient'),
   'recipients-file': text('FILE', 'encrypt to the age recipients in this file, one per line'),
   'passphrase-file': text('FILE', 'encrypt with, or open with, the passphrase in this file; - for standard input'),
-  verify: toggle('read an existing backup completely instead, and report what it has'),
+  verify: toggle('read an existing backup completely instead, and report its content'),
   'identity-file': text('FILE', 'with --verify: open with the age identities in this file'),
 };
 

@@ -64,7 +64,9 @@ const get = defineCommand({
 const ESCAPED =
   'WARNING  the value has characters that a terminal would interpret, and they are shown escaped. A pipe or a file receives the value byte for byte.';
 
-/** Only the flag selects a format here: a settings file or a variable must not change what a script reads. */
+/**
+ * Only the flag selects a format here: a settings file or a variable must not change the output that a script reads.
+ */
 function formatFlag({ settings: { format } }: Invocation): Format | null {
   return format.level === 'flag' ? format.value : null;
 }
@@ -236,7 +238,7 @@ const remove = defineCommand({
   arguments: [PATH],
   flags: { recursive: toggle('delete everything below PATH/', { short: 'r' }), ...CONFIRMATION_FLAGS },
   examples: {
-    'leasehold delete old/shop --recursive --dry-run': 'show what would be deleted below old/shop/',
+    'leasehold delete old/shop --recursive --dry-run': 'list the credentials that would be deleted below old/shop/',
   },
   async run(invocation, { recursive: isRecursive, ...confirmation }, text) {
     const path = parsePath(isRecursive ? text.replace(/\/$/, '') : text, 'PATH');
@@ -274,7 +276,7 @@ async function removeOne(
   printNotice(terminal, `Deleted ${path}.`);
 }
 
-/** Deletes only what was listed; credentials stored in the meantime stay. */
+/** Deletes only the listed credentials; those that were stored after the list was read stay. */
 async function removeBelow(
   invocation: Invocation,
   confirmation: Confirmation,

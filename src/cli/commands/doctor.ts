@@ -28,8 +28,8 @@ const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 const doctor = defineCommand({
   name: 'doctor',
   about: [
-    'The checks named after SDKs and their variables find what keeps an SDK from working with a base URL of the vault: a certificate that it does not trust, a proxy variable that captures the address, or a base-URL variable that points elsewhere.',
-    'With --state, the administrator also has the server verify the audit log and check all state against it: each agent, policy, credential, set of targets and session against the newest entry about it. With --values it also decrypts every value. A row is named with what is wrong: "altered" has an invalid MAC, "not as recorded" was replayed or rolled back, "missing" was removed outside the server, "value unreadable" does not authenticate.',
+    'The checks named after SDKs and their variables find settings that keep an SDK from working with a base URL of the vault: a certificate that it does not trust, a proxy variable that captures the address, or a base-URL variable that points elsewhere.',
+    'With --state, the administrator also has the server verify the audit log and check all state against it: each agent, policy, credential, set of targets and session against the newest entry about it. With --values it also decrypts every value. Each invalid row is listed with its problem: "altered" has an invalid MAC, "not as recorded" was replayed or rolled back, "missing" was removed outside the server, "value unreadable" does not authenticate.',
     'The exit code is 2 if a check fails; warnings do not change it.',
   ],
   flags: {

@@ -42,7 +42,7 @@ const importCommand = defineCommand({
       'address of Vault or OpenBao (VAULT_ADDR, BAO_ADDR); the token comes from VAULT_TOKEN or BAO_TOKEN',
     ),
     mount: text('PATH', 'mount path of the KV version 2 engine (default secret)'),
-    below: text('PATH', 'import only what is below this path of the mount'),
+    below: text('PATH', 'import only secrets below this path of the mount'),
     ...CONFIRMATION_FLAGS,
   },
   examples: {

@@ -20,12 +20,12 @@ import { consoleUrl } from './console.ts';
 const NAME = { name: 'NAME', help: 'name of the operator', count: 'one' } as const;
 const COLUMNS = ['name', 'roles', 'signs_in_with', 'description', 'added_at'];
 /** WHY `@` decides: every e-mail address contains one, and subjects of providers usually do not. */
-const OIDC_FLAG = parsed('SUBJECT_OR_EMAIL', 'who the operator is at the identity provider', (given) =>
+const OIDC_FLAG = parsed('SUBJECT_OR_EMAIL', 'the operator at the identity provider', (given) =>
   given.includes('@') ? { email: given } : { subject: given },
 );
 const ROLE_FLAG = list(
   'ROLE',
-  'viewer (sees everything but values), approver (answers requests), editor (changes what policies grant it) or admin (everything); can be repeated',
+  'viewer (sees everything but values), approver (answers requests), editor (makes changes that policies grant it) or admin (everything)',
 );
 const PUBLIC_KEY_HELP =
   'take this key instead of a new one: PEM, OpenSSH, a line ssh-ed25519 …, or base64 of its 32 bytes; - for standard input';
@@ -149,7 +149,7 @@ const show = defineCommand({
 const set = defineCommand({
   name: 'operator set',
   about: [
-    'What the operator may do changes with its next request. The last operator with the role admin keeps it.',
+    'New roles apply to the next request of the operator. The last operator with the role admin keeps it.',
     'A passkey is removed in the console, under Settings.',
   ],
   arguments: [NAME],

@@ -29,7 +29,7 @@ const apply = defineCommand({
   arguments: [{ name: 'DIR', help: 'directory of policy files', count: 'one' }],
   flags: { prune: toggle('delete policies without a file'), ...CONFIRMATION_FLAGS },
   examples: {
-    'leasehold policy apply policies --dry-run': 'show what would change',
+    'leasehold policy apply policies --dry-run': 'show the changes',
     'leasehold policy apply policies --prune --yes': 'in a pipeline: make the vault match the files exactly',
   },
   async run(invocation, { prune, yes, 'dry-run': isDry }, directory) {
@@ -100,7 +100,7 @@ const show = defineCommand({
 const remove = defineCommand({
   name: 'policy delete',
   about: [
-    'Shows what the policy grants, and asks for confirmation. If another policy grants the same access, that one decides after the deletion, possibly with longer leases.',
+    'Shows the access that the policy grants, and asks for confirmation. If another policy grants the same access, that one decides after the deletion, possibly with longer leases.',
     'Existing leases stay valid until they expire, but cannot be renewed; leasehold lease revoke ends them immediately.',
   ],
   arguments: [NAME],

@@ -72,7 +72,7 @@ export async function runImport(
   await output.records(toRecords(done, 'result'), columnsOf('result'), null);
   say(`${summary(done)}.`);
   if (done.rows.some(isLeft)) {
-    say('  Run the same command again to continue; --if-new skips what is already stored.');
+    say('  Run the same command again to continue; --if-new skips values that are already stored.');
   }
   signal.throwIfAborted();
   // The vault has confirmed that it stores these values.
