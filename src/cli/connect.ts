@@ -10,7 +10,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { LeaseholdError } from '../client/errors.ts';
 import { fileSigner, Leasehold } from '../client/leasehold.ts';
-import { caFetch, directFetch, safeFetch, unixFetch } from '../client/node-fetch.ts';
+import { caFetch, directFetch, safeFetch } from '../client/node-fetch.ts';
 import { errnoSuffix, UsageError } from '../platform/errors.ts';
 import type { OwnServer, Settings } from './settings/settings.ts';
 
@@ -27,8 +27,8 @@ export function connect(settings: Settings, onApprovalPending?: (approvalId: str
   const who = identity.value;
   const ca = address.value.startsWith('https:') ? readCa(settings) : null;
   try {
-    const setUp = ownServer === null ? undefined : withProof(ownServer);
-    const direct = setUp === undefined ? safeFetch : directFetch(setUp);
+    const proof = ownServer === null ? {} : { setUp: withProof(ownServer) };
+    const direct = ownServer === null ? safeFetch : directFetch(proof);
     return new Leasehold({
       address: socket === null ? addressToCall(settings) : 'http://localhost',
       // The client knows which calls take longer by default.
@@ -37,7 +37,8 @@ export function connect(settings: Settings, onApprovalPending?: (approvalId: str
       ...(onApprovalPending === undefined
         ? { approvalRetries: 0 }
         : { approvalRetries: APPROVAL_RETRIES, onApprovalPending }),
-      fetch: socket !== null ? unixFetch(socket, setUp) : ca !== null ? caFetch(ca, setUp) : direct,
+      fetch:
+        socket !== null ? directFetch({ ...proof, socketPath: socket }) : ca !== null ? caFetch(ca, proof) : direct,
       ...(who.kind === 'agent' ? { agent: { name: who.name, sign: fileSigner(who.keyFile) } } : {}),
       ...(who.kind === 'token' || who.kind === 'session' ? { token: who.token } : {}),
     });

@@ -13,7 +13,7 @@ import { createOutput } from './output/output.ts';
 import type { CommandLine } from './program.ts';
 import { reportError } from './report-error.ts';
 import { writeLogin } from './settings/identity.ts';
-import { type Login, resolveSettings, type Settings, userDirsOf } from './settings/settings.ts';
+import { type Login, resolveSettings, type Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 
 const LOGOUT_TIMEOUT_MS = 3000;
@@ -98,7 +98,7 @@ async function renewLogin(
   options: CallOptions,
 ): Promise<void> {
   const { expires_at } = await vault.renewSession(options);
-  writeLogin(userDirsOf(terminal), address.value, { ...session, expiresAt: expires_at });
+  writeLogin(terminal, address.value, { ...session, expiresAt: expires_at });
 }
 
 /** @throws UsageError without an identity, or when an unread file might name another one */

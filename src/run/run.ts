@@ -82,8 +82,7 @@ export async function run(request: RunRequest, client: UseLeaseClient, host: Hos
     const options = { ttlSeconds: request.ttlSeconds, signal: interruption.signal };
     // ORDER: uses first, because the variables that they override need neither a lease nor a value.
     const uses = await acquireUses(client, request.uses, options);
-    const held = [...uses].map(([path, { lease_id: leaseId }]) => ({ path, leaseId }));
-    leaseIds.push(...held.map(({ leaseId }) => leaseId));
+    for (const { lease_id } of uses.values()) leaseIds.push(lease_id);
     const used = useVariables(request.uses, uses, client.baseUrl);
     for (const name of request.explicit) used.delete(name);
     const { wanted, templates, literals } = withoutNames(request, used);
@@ -98,7 +97,7 @@ export async function run(request: RunRequest, client: UseLeaseClient, host: Hos
     const environment = Object.assign(Object.create(null), inherited.variables, given, deliver(used, null), values);
     const baseUrls = request.uses.map(({ path }) => client.baseUrl(path));
     Object.assign(environment, proxyExceptions(environment, baseUrls));
-    if (request.ttlSeconds === null) renewing = keepRenewed(client, held, renewal.signal, host.say);
+    if (request.ttlSeconds === null) renewing = keepRenewed(client, uses, renewal.signal, host.say);
     const { umask, ignored } = host;
     const program = { file, words, environment, masking, umask, ignored };
     const begin = await selectRunner(program, host, signals);

@@ -107,19 +107,14 @@ const MAX_INTERVAL_MS = 12 * 3600 * 1000;
 const READ_RETRY_MS = 1000;
 const MAX_READS = 60;
 
-interface Held {
-  readonly leaseId: string;
-  readonly path: string;
-}
-
 /** Renews the leases until the signal is aborted, and reports leases that could not be renewed. Never rejects. */
 export async function keepRenewed(
   client: Pick<UseLeaseClient, 'read' | 'renew'>,
-  held: readonly Held[],
+  uses: ReadonlyMap<string, Pick<IssuedUseLease, 'lease_id'>>,
   signal: AbortSignal,
   say: (line: string) => void,
 ): Promise<void> {
-  const ends = held.map(async ({ leaseId, path }): Promise<void> => {
+  const ends = Array.from(uses, async ([path, { lease_id: leaseId }]): Promise<void> => {
     try {
       await renewOne(client, leaseId, signal);
     } catch (error) {

@@ -138,7 +138,7 @@ test('every connection proves itself: a listener that takes the port between two
   const { dataDir, service } = killed;
   const { address } = service;
   const own = { dataDir, address, challengeServer: async (asked: string, of: string) => challengeService(asked, of) };
-  const fetchOwn = directFetch(withProof(own));
+  const fetchOwn = directFetch({ setUp: withProof(own) });
   const health = () => fetchOwn(`${address}/api/v1/health`);
   assert.equal((await health()).status, 200);
   /** The first call may be the one that finds the connection to the killed server closed. */
@@ -167,7 +167,7 @@ test('calls of one client at once share no connection that has not proved itself
       return challengeService(of, at);
     },
   };
-  const fetchOwn = directFetch(withProof(own));
+  const fetchOwn = directFetch({ setUp: withProof(own) });
   const read = async () => (await fetchOwn(`${address}/api/v1/health`)).text();
   await Promise.all([read(), read(), read()]);
   assert.equal(asked.length, 3);

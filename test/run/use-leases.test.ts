@@ -156,6 +156,8 @@ test('a lease without times is reported once, and never renewed without a pause'
     read: async () => times,
     renew: async () => assert.fail('it was renewed'),
   };
-  await keepRenewed(client, [{ leaseId: 'id', path: PATH }], new AbortController().signal, (line) => said.push(line));
+  await keepRenewed(client, new Map([[PATH, { lease_id: 'id' }]]), new AbortController().signal, (line) =>
+    said.push(line),
+  );
   assert.deepEqual(said, [`${PATH}: the use lease was not renewed: the lease has no times`]);
 });

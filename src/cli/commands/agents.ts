@@ -12,7 +12,7 @@ import { giveOrMakeKey, withKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/identity.ts';
-import { type Precedence, type Settings, userDirsOf } from '../settings/settings.ts';
+import type { Precedence, Settings } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
 const NAME = { name: 'NAME', help: 'name of the agent', count: 'one' } as const;
@@ -43,7 +43,7 @@ const add = defineCommand({
     const { terminal, signal } = invocation;
     const name = parseAgentName(given, 'NAME');
     const vault = invocation.connect();
-    const usualFile = userKeyFile(userDirsOf(terminal), name);
+    const usualFile = userKeyFile(terminal, name);
     const { description, 'public-key': from, 'new-key': newFile } = flags;
     const key = flags['service-key'] ? null : await giveOrMakeKey(invocation, from, newFile ?? usualFile);
     const file = key?.file ?? null;
@@ -136,7 +136,7 @@ const remove = defineCommand({
     };
     if (await confirmDestructive(invocation, flags, describe, 'Deregister it?')) {
       await withConflictHint(invocation, 'agent', name, vault.agents.deregister(name, { ...seen, signal }));
-      const keyFile = userKeyFile(userDirsOf(terminal), name);
+      const keyFile = userKeyFile(terminal, name);
       const left = existsSync(keyFile) ? ` Its private key is still in ${keyFile}.` : '';
       printNotice(terminal, `Deregistered ${name}.${left}`);
     }
@@ -180,7 +180,7 @@ const rotate = defineCommand({
     const name = parseAgentName(given, 'NAME');
     const { 'public-key': from, 'new-key': newFile } = flags;
     const vault = invocation.connect();
-    const usualFile = resolve(terminal.workingDirectory, newFile ?? userKeyFile(userDirsOf(terminal), name));
+    const usualFile = resolve(terminal.workingDirectory, newFile ?? userKeyFile(terminal, name));
     const key = flags['service-key'] ? null : await giveOrMakeKey(invocation, from, `${usualFile}.next`);
     const file = key?.file ?? null;
     const body = withoutNulls({ public_key: key?.publicKey, grace_seconds: flags.grace });

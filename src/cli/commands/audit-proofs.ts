@@ -128,7 +128,8 @@ const acceptRollback = defineCommand({
       printNotice(terminal, 'No loss of the audit log is known. Nothing was done.');
       return;
     }
-    const describe = async (): Promise<string> => `${loss} The changes that they record are lost too: revoked leases, for example, are active again.`;
+    const describe = async (): Promise<string> =>
+      `${loss} The changes that they record are lost too: revoked leases, for example, are active again.`;
     if (!(await confirmDestructive(invocation, flags, describe, 'Accept the loss?'))) return;
     await audit.acceptRollback({ signal });
     printNotice(terminal, 'Accepted the loss; the audit log records it. Next: leasehold audit verify.');

@@ -10,7 +10,6 @@ import { ensurePrivateDir, writePrivateFile } from '../../platform/private-files
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { escapeControls } from '../output/cells.ts';
 import { userFilePath } from '../settings/files.ts';
-import { userDirsOf } from '../settings/settings.ts';
 import { printNotice, type Terminal } from '../terminal.ts';
 
 function isOperator({ settings }: Invocation): boolean {
@@ -68,7 +67,7 @@ const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', win3
  * other users of this machine see the arguments of programs, and the URL contains a code that signs in.
  */
 async function openInBrowser(terminal: Terminal, url: string): Promise<boolean> {
-  const file = join(dirname(userFilePath(userDirsOf(terminal))), 'console.html');
+  const file = join(dirname(userFilePath(terminal)), 'console.html');
   ensurePrivateDir(dirname(file));
   writePrivateFile(file, `<!doctype html><meta http-equiv="refresh" content="0; url=${url}">\n`);
   const child = spawn(OPENERS[process.platform] ?? 'xdg-open', [pathToFileURL(file).href], {

@@ -19,7 +19,7 @@ import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { withVerificationProgress } from '../progress.ts';
 import { loginsPath } from '../settings/identity.ts';
-import { titleOf, userDirsOf } from '../settings/settings.ts';
+import { titleOf } from '../settings/settings.ts';
 import type { Terminal } from '../terminal.ts';
 import { identify } from './sessions.ts';
 
@@ -82,7 +82,7 @@ function filesOf({ settings, terminal }: Invocation): CheckResult[] {
     who.kind === 'agent'
       ? [checkMode('key file', who.keyFile) ?? wrong('key file', `${who.keyFile} does not exist`)]
       : [];
-  const logins = checkMode('logins', loginsPath(userDirsOf(terminal)));
+  const logins = checkMode('logins', loginsPath(terminal));
   return logins === null ? keyFile : [...keyFile, logins];
 }
 

@@ -13,7 +13,6 @@ import { giveOrMakeKey, withKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/identity.ts';
-import { userDirsOf } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 import { consoleUrl } from './console.ts';
 
@@ -63,7 +62,7 @@ const add = defineCommand({
     const { terminal, signal } = invocation;
     const name = nameOf(given);
     const roles = [...parseRoles(requireRoles(flags.role))];
-    const usualFile = userKeyFile(userDirsOf(terminal), OPERATOR_PREFIX + name);
+    const usualFile = userKeyFile(terminal, OPERATOR_PREFIX + name);
     const hasNoKey = (flags.invite || flags.oidc !== null) && flags['public-key'] === null && flags['new-key'] === null;
     const key = hasNoKey ? null : await giveOrMakeKey(invocation, flags['public-key'], flags['new-key'] ?? usualFile);
     const body = {
@@ -86,10 +85,14 @@ const add = defineCommand({
   },
 });
 
+async function makeInvitation(invocation: Invocation, name: string) {
+  const { code, expires_at } = await invocation.connect().operators.invite(name, invocation);
+  return { name, link: consoleUrl(invocation.settings.address.value, `enrol#${code}`), expires_at };
+}
+
 async function printInvitation(invocation: Invocation, name: string): Promise<void> {
-  const { terminal, settings, signal } = invocation;
-  const { code, expires_at } = await invocation.connect().operators.invite(name, { signal });
-  const link = consoleUrl(settings.address.value, `enrol#${code}`);
+  const { terminal } = invocation;
+  const { link, expires_at } = await makeInvitation(invocation, name);
   printNotice(terminal, `Give this link to ${name} alone; it registers one passkey until ${expires_at}:`);
   printNotice(terminal, link);
 }
@@ -99,10 +102,7 @@ const invite = defineCommand({
   about: ['The link works once, for 24 hours. A passkey that is added or removed voids it, and so does a rotation.'],
   arguments: [NAME],
   async run(invocation, _flags, given) {
-    const name = nameOf(given);
-    const { code, expires_at } = await invocation.connect().operators.invite(name, invocation);
-    const link = consoleUrl(invocation.settings.address.value, `enrol#${code}`);
-    await invocation.output.record({ name, link, expires_at });
+    await invocation.output.record(await makeInvitation(invocation, nameOf(given)));
   },
 });
 
@@ -185,7 +185,7 @@ const rotate = defineCommand({
   async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
     const name = nameOf(given);
-    const usualFile = userKeyFile(userDirsOf(terminal), OPERATOR_PREFIX + name);
+    const usualFile = userKeyFile(terminal, OPERATOR_PREFIX + name);
     const file = resolve(terminal.workingDirectory, flags['new-key'] ?? usualFile);
     const key = await giveOrMakeKey(invocation, flags['public-key'], `${file}.next`);
     await withKeyFile(terminal, key.file, async () => {

@@ -11,7 +11,7 @@ import { valueInArguments } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { askHidden, type Question } from '../prompt.ts';
 import { loginsPath, readLogin, writeLogin } from '../settings/identity.ts';
-import { type Identity, type Settings, titleOf, userDirsOf } from '../settings/settings.ts';
+import { type Identity, type Settings, titleOf } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
 /** Identifies the caller: an agent and the end of its session, or the administrator. @throws LeaseholdError */
@@ -61,16 +61,15 @@ const login = defineCommand({
   printsNoRecords: true,
   async run({ terminal, settings, signal }, _flags, from) {
     if (from !== null && from !== '-') throw valueInArguments();
-    const userDirs = userDirsOf(terminal);
     const address = settings.address.value;
     const setting = settings.identity.value;
     const isAgent = setting.kind === 'agent' || (setting.kind === 'session' && setting.keyFile !== null);
     if (from === null && isAgent) {
-      const before = readLogin(userDirs, address);
+      const before = readLogin(terminal, address);
       const agent = { kind: 'agent', name: setting.name, keyFile: setting.keyFile ?? '' } as const;
       const { session_id, agent_name, expires_at } = await connectAs(settings, agent).logIn({ signal });
       try {
-        writeLogin(userDirs, address, { ...agent, kind: 'session', token: session_id, expiresAt: expires_at });
+        writeLogin(terminal, address, { ...agent, kind: 'session', token: session_id, expiresAt: expires_at });
       } catch (error) {
         // A session that cannot be saved is useless.
         await connectAs(settings, { kind: 'token', token: session_id }).logOut({ signal });
@@ -87,8 +86,8 @@ const login = defineCommand({
           ? setting.token
           : await askHidden({ terminal, signal }, `Token for ${address}`);
     const { name } = await identify(connectAs(settings, { kind: 'token', token }), signal);
-    writeLogin(userDirs, address, { kind: 'token', token });
-    printNotice(terminal, `Logged in to ${address} as ${name}. The token is saved in ${loginsPath(userDirs)}.`);
+    writeLogin(terminal, address, { kind: 'token', token });
+    printNotice(terminal, `Logged in to ${address} as ${name}. The token is saved in ${loginsPath(terminal)}.`);
   },
 });
 
@@ -96,10 +95,9 @@ const logout = defineCommand({
   name: 'logout',
   printsNoRecords: true,
   async run({ terminal, settings, signal }) {
-    const userDirs = userDirsOf(terminal);
     const address = settings.address.value;
-    const saved = readLogin(userDirs, address);
-    const existed = writeLogin(userDirs, address, null);
+    const saved = readLogin(terminal, address);
+    const existed = writeLogin(terminal, address, null);
     if (!existed) throw new UsageError(`not logged in to ${address}`);
     if (saved?.kind === 'session') await connectAs(settings, { ...saved, kind: 'token' }).logOut({ signal });
     printNotice(terminal, `Logged out of ${address}.`);

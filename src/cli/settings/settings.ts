@@ -1,6 +1,5 @@
 /** The settings of a command, each with its source. Precedence: flag, environment, project file, user file, default. */
 
-import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { OPERATOR_PREFIX } from '../../core/names.ts';
 import { CLIENT_FLAGS, FORMATS } from '../../flags/client-flags.ts';
@@ -13,6 +12,7 @@ import { type ChallengeServer, printNotice, type Terminal } from '../terminal.ts
 import {
   type FileSettings,
   type FlagReader,
+  homeOf,
   isForAnotherAddress,
   type Layer,
   type RunMapping,
@@ -22,7 +22,6 @@ import {
   readVariable,
   type SettingsFile,
   type SkippedFile,
-  type UserDirs,
 } from './files.ts';
 import { findIdentity } from './identity.ts';
 
@@ -96,22 +95,17 @@ const DEFAULT_ADDRESS = 'http://127.0.0.1:7700';
 const DEFAULT_TIMEOUT_SECONDS = 30;
 const SWITCHES = { 'insecure-http': CLIENT_FLAGS['insecure-http'] } as const;
 
-export function userDirsOf({ environment, workingDirectory }: Terminal): UserDirs {
-  return { environment, workingDirectory, home: environment['HOME'] || homedir() };
-}
-
 /** @throws UsageError */
 export async function resolveSettings(flag: FlagReader, terminal: Terminal): Promise<Settings> {
-  const userDirs = userDirsOf(terminal);
   const warn = (line: string): void => printNotice(terminal, `WARNING  ${line}`);
-  const { file: project, skipped: skippedFile } = await readProjectFile(userDirs);
+  const { file: project, skipped: skippedFile } = await readProjectFile(terminal);
   if (skippedFile !== null) warn(`${skippedFile.path} is not read: it ${skippedFile.reason}.`);
-  const files = [project, await readUserFile(userDirs)].filter((file) => file !== null);
+  const files = [project, await readUserFile(terminal)].filter((file) => file !== null);
   const choose = (name: keyof typeof CLIENT_FLAGS, others: readonly Source[]): Setting<string> | null => {
     const { variable = '' } = CLIENT_FLAGS[name];
     return firstOf([
       [flag(name), `--${name}`, 'flag'],
-      [readVariable(userDirs, variable), variable, 'environment'],
+      [readVariable(terminal, variable), variable, 'environment'],
       ...others,
     ]);
   };
@@ -122,8 +116,11 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
   const layers = files.flatMap((file) => layersOf(file, profile?.value ?? null));
   const inLayers = (field: keyof FileSettings): Source[] =>
     layers.map(({ settings, source, level }) => [settings[field], source, level]);
-  const dataDirs: Source[] = [...inLayers('data_dir'), [join(userDirs.home, '.leasehold'), 'the default', 'default']];
-  const dataDir = convert(choose('data-dir', dataDirs), (text) => resolve(userDirs.workingDirectory, text));
+  const dataDirs: Source[] = [
+    ...inLayers('data_dir'),
+    [join(homeOf(terminal), '.leasehold'), 'the default', 'default'],
+  ];
+  const dataDir = convert(choose('data-dir', dataDirs), (text) => resolve(terminal.workingDirectory, text));
   const own = readPublishedAddress(dataDir.value);
   const addresses: Source[] = [
     ...inLayers('address'),
@@ -142,7 +139,7 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
   const { 'insecure-http': allowsInsecureHttp } = readFlags(SWITCHES, switches, terminal.environment);
   const identity = findIdentity({
     flag,
-    userDirs,
+    user: terminal,
     layers,
     address,
     dataDir: dataDir.value,
@@ -152,7 +149,7 @@ export async function resolveSettings(flag: FlagReader, terminal: Terminal): Pro
   return {
     address,
     dataDir,
-    caFile: caFile === null ? null : { ...caFile, value: resolve(userDirs.workingDirectory, caFile.value) },
+    caFile: caFile === null ? null : { ...caFile, value: resolve(terminal.workingDirectory, caFile.value) },
     identity,
     ownServer: findOwnServer(address, identity, dataDir.value, own, terminal),
     format: convert(choose('output', formats), toFormat),
