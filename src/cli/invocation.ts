@@ -12,7 +12,7 @@ import { EXIT } from './errors.ts';
 import { createOutput } from './output/output.ts';
 import type { CommandLine } from './program.ts';
 import { reportError } from './report-error.ts';
-import { writeLogin } from './settings/identity.ts';
+import { writeLogin } from './settings/own-identity.ts';
 import { type Login, resolveSettings, type Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 

@@ -20,8 +20,8 @@ import { UsageError } from '../platform/errors.ts';
 import { ignore, readIgnored } from '../platform/inherited-signals.ts';
 import { readVersion } from '../platform/installation.ts';
 import { type Command, type Entry, flagsOf } from './command.ts';
+import { GROUPS } from './command-table.ts';
 import { EXIT, valueInArguments } from './errors.ts';
-import { GROUPS } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
 const MAX_WIDTH = 100;

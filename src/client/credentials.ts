@@ -12,7 +12,7 @@ import {
 import type { LeaseCache } from './cache.ts';
 import { type ClockReading, Expiry } from './expiry.ts';
 import { leaseAddress } from './leases.ts';
-import { MAX_VALUE_BYTES } from './responses.ts';
+import { MAX_VALUE_BYTES } from './read-response.ts';
 import type {
   CredentialMetadata,
   CredentialsFilter,

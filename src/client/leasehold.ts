@@ -3,8 +3,6 @@
  * Deno and browsers. It sends nothing before the first call.
  */
 import { Secret } from '../vault/credentials/credential.ts';
-import { Agents, Operators, Policies } from './access.ts';
-import { parseAddress } from './address.ts';
 import { ApiClient, type CallOptions } from './api-client.ts';
 import { Approvals } from './approvals.ts';
 import { Audit } from './audit.ts';
@@ -15,8 +13,10 @@ import { badOption, LeaseholdError } from './errors.ts';
 import { ExposureCalls } from './exposure.ts';
 import { Keys } from './keys.ts';
 import { Leases } from './leases.ts';
+import { Agents, Operators, Policies } from './named-resources.ts';
 import { caFetch, safeFetch } from './node-fetch.ts';
 import { Overview } from './overview.ts';
+import { parseServerUrl } from './server-url.ts';
 import { SignIn } from './sign-in.ts';
 import type { Signer } from './signers.ts';
 import { type AuthProvider, Transport } from './transport.ts';
@@ -90,7 +90,7 @@ export class Leasehold {
     const { approvalRetries = retries, onApprovalPending } = options;
     checkNumber('approvalRetries', approvalRetries, 0);
     checkNumber('cache', cache, 0);
-    this.address = parseAddress(options.address, insecureHttp);
+    this.address = parseServerUrl(options.address, insecureHttp);
     this.#transport = new Transport({
       base: this.address,
       fetch: fetchOf(options),

@@ -6,9 +6,9 @@
  */
 import type { Agent, IncomingMessage, request as nodeRequest } from 'node:http';
 import type { LookupFunction } from 'node:net';
-import { isThisMachine } from './address.ts';
 import { badOption, LeaseholdError } from './errors.ts';
-import { notLeasehold } from './responses.ts';
+import { notLeasehold } from './read-response.ts';
+import { isThisMachine } from './server-url.ts';
 
 /** WHY less than 5 s: common proxies close a connection after 5 s without a request, and a request sent then fails. */
 const IDLE_MS = 4000;

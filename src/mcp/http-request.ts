@@ -9,7 +9,7 @@ import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { MAX_URL_LENGTH } from '../vault/use/upstream-url.ts';
-import type { ActingAgent } from './server.ts';
+import type { ActingAgent } from './mcp-server.ts';
 import { ErrorWithAdvice, oneOf, PATH, readPath, strict, type Tool, ToolError } from './tool.ts';
 import { quote, showResponse } from './untrusted.ts';
 

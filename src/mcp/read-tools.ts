@@ -8,7 +8,7 @@ import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialsFilter, CredentialTargets, ListedCredential } from '../client/types.ts';
 import { inParallel } from '../platform/waiting.ts';
 import { ACTIONS } from '../vault/policies/policy.ts';
-import type { ActingAgent } from './server.ts';
+import type { ActingAgent } from './mcp-server.ts';
 import { ONLY_READS, oneOf, readPath, strict, type Tool } from './tool.ts';
 import { quote } from './untrusted.ts';
 

@@ -5,7 +5,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { flagsOf } from '../../src/cli/command.ts';
-import { ENTRIES } from '../../src/cli/table.ts';
+import { ENTRIES } from '../../src/cli/command-table.ts';
 import { COMMAND, newHome } from '../kit/command.ts';
 import { findPort } from '../kit/port.ts';
 import { startTestService } from '../kit/service.ts';

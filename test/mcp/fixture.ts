@@ -8,7 +8,7 @@ import { PassThrough } from 'node:stream';
 import { type CallToolResult, Client } from '@modelcontextprotocol/client';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { fileSigner, Leasehold, type LeaseholdOptions } from '../../src/client/leasehold.ts';
-import { type Mcp, openMcp, serveOverStdio } from '../../src/mcp/server.ts';
+import { type Mcp, openMcp, serveOverStdio } from '../../src/mcp/mcp-server.ts';
 import { startUpstream } from '../broker/upstream.ts';
 import type { Scope } from '../kit/directory.ts';
 import { startTestService, type TestService } from '../kit/service.ts';

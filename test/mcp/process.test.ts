@@ -10,7 +10,7 @@ import { after, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { parse } from 'smol-toml';
-import { serveOverStdio, splitLines } from '../../src/mcp/server.ts';
+import { serveOverStdio, splitLines } from '../../src/mcp/mcp-server.ts';
 import { standBetween } from '../client/fault-proxy.ts';
 import { COMMAND, COMPILED } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';

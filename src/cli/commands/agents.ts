@@ -11,7 +11,7 @@ import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation, REQUE
 import { giveOrMakeKey, withKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
-import { userKeyFile } from '../settings/identity.ts';
+import { userKeyFile } from '../settings/own-identity.ts';
 import type { Precedence, Settings } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 

@@ -1,6 +1,6 @@
 /** The `key slot …`, `key rotate`, `lock` and `unlock` subcommands. */
 
-import { isLoopback } from '../../client/address.ts';
+import { isLoopback } from '../../client/server-url.ts';
 import { newPassphraseParameters, slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
 import { parseRootKey } from '../../crypto/keys.ts';
 import { newShares, parseShare } from '../../crypto/shares.ts';

@@ -12,7 +12,7 @@ import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from
 import { giveOrMakeKey, withKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
-import { userKeyFile } from '../settings/identity.ts';
+import { userKeyFile } from '../settings/own-identity.ts';
 import { printNotice } from '../terminal.ts';
 import { consoleUrl } from './console.ts';
 

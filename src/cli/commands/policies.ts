@@ -10,7 +10,7 @@ import { nullIfMissing } from '../errors.ts';
 import { applyPlan, makePlan, planLines, planRecord, type Step, stepLines } from '../policy/plan.ts';
 import { problemsError, readPolicyDirectory, readPolicyFile } from '../policy/policy-files.ts';
 import { confirmDestructive, requireConfirmation } from '../prompt.ts';
-import { fieldsFrom, flagOf, flagsOf, readResource } from '../resource.ts';
+import { fieldsFrom, flagOf, flagsOf, readResource } from '../resource-input.ts';
 import { printNotice } from '../terminal.ts';
 import { explain, test } from './policy-explain-test.ts';
 

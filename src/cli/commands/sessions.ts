@@ -10,7 +10,7 @@ import { connect } from '../connect.ts';
 import { valueInArguments } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { askHidden, type Question } from '../prompt.ts';
-import { loginsPath, readLogin, writeLogin } from '../settings/identity.ts';
+import { loginsPath, readLogin, writeLogin } from '../settings/own-identity.ts';
 import { type Identity, type Settings, titleOf } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 

@@ -5,10 +5,10 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseAddress } from '../../client/address.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import { safeFetch } from '../../client/node-fetch.ts';
-import { readText } from '../../client/responses.ts';
+import { readText } from '../../client/read-response.ts';
+import { parseServerUrl } from '../../client/server-url.ts';
 import { errnoSuffix, UsageError } from '../../platform/errors.ts';
 import { inParallel } from '../../platform/waiting.ts';
 import type { Secret } from '../../vault/credentials/credential.ts';
@@ -39,7 +39,7 @@ const MOUNT_HINT = 'Check that the mount is a KV engine of version 2.';
 /** @throws UsageError when the URL is invalid, or is plain HTTP to another machine, which would expose every secret */
 export function parseVaultAddress(text: string): string {
   try {
-    return parseAddress(text, false);
+    return parseServerUrl(text, false);
   } catch (error) {
     if (!(error instanceof LeaseholdError)) throw error;
     throw new UsageError(

@@ -8,7 +8,7 @@ import { UsageError } from '../../platform/errors.ts';
 import { inParallel } from '../../platform/waiting.ts';
 import type { AccessQuery } from '../../vault/policies/access-explanation.ts';
 import { parseTtl, type TtlSeconds } from '../../vault/policies/policy.ts';
-import { DURATION_RULE } from '../resource.ts';
+import { DURATION_RULE } from '../resource-input.ts';
 import { type Ask, readQuestion, requestSuffix } from './access-query.ts';
 import { type Problem, problemsError } from './policy-files.ts';
 

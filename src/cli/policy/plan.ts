@@ -3,8 +3,8 @@
  * prints the plan.
  */
 
-import type { Policies } from '../../client/access.ts';
 import { LeaseholdError } from '../../client/errors.ts';
+import type { Policies } from '../../client/named-resources.ts';
 import type { PolicyName } from '../../core/names.ts';
 import { compare, directionOf, type FieldChange, shownFields } from '../../vault/policies/comparison.ts';
 import { Policy, type PolicyDraft } from '../../vault/policies/policy.ts';

@@ -14,7 +14,7 @@ import { hasExpired, Policy, type PolicyDraft } from '../../vault/policies/polic
 import { decodeUtf8, inputName, readRegularFile, readTextInput } from '../input.ts';
 import { toCell } from '../output/cells.ts';
 import type { Question } from '../prompt.ts';
-import { readResource } from '../resource.ts';
+import { readResource } from '../resource-input.ts';
 import { printNotice, type Terminal } from '../terminal.ts';
 
 /** Twice the size of the largest valid policy. */

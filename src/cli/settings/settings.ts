@@ -23,7 +23,7 @@ import {
   type SettingsFile,
   type SkippedFile,
 } from './files.ts';
-import { findIdentity } from './identity.ts';
+import { findIdentity } from './own-identity.ts';
 
 /** The precedence levels, the highest first. */
 export type Precedence = 'flag' | 'environment' | 'project file' | 'user file' | 'login' | 'data directory' | 'default';

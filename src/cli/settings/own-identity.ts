@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { isLoopback } from '../../client/address.ts';
+import { isLoopback } from '../../client/server-url.ts';
 import { OPERATOR_PREFIX, type PrincipalName, parseAgentName, parseOperatorName } from '../../core/names.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/installation.ts';
