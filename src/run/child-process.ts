@@ -187,19 +187,17 @@ const SIGNALLED = 128;
 const SIGNAL_DELIVERY_MS = 500;
 
 /** WHY never sent to this process: a core dump would contain values. */
-const CORE_DUMP_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set([
-  ...([
-    'SIGQUIT',
-    'SIGILL',
-    'SIGTRAP',
-    'SIGABRT',
-    'SIGBUS',
-    'SIGFPE',
-    'SIGSEGV',
-    'SIGXCPU',
-    'SIGXFSZ',
-    'SIGSYS',
-  ] as const),
+const CORE_DUMP_SIGNALS = new Set<NodeJS.Signals>([
+  'SIGQUIT',
+  'SIGILL',
+  'SIGTRAP',
+  'SIGABRT',
+  'SIGBUS',
+  'SIGFPE',
+  'SIGSEGV',
+  'SIGXCPU',
+  'SIGXFSZ',
+  'SIGSYS',
 ]);
 
 /** The exit status after this process's output could not be written; `code` is the system's error code. */

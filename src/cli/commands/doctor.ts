@@ -25,6 +25,16 @@ import { identify } from './sessions.ts';
 
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
+type CheckResult = {
+  readonly check: string;
+  readonly result: 'ok' | 'warning' | 'wrong';
+  readonly found: string;
+};
+
+const ok = (check: string, found: string): CheckResult => ({ check, result: 'ok', found });
+const warning = (check: string, found: string): CheckResult => ({ check, result: 'warning', found });
+const wrong = (check: string, found: string): CheckResult => ({ check, result: 'wrong', found });
+
 const doctor = defineCommand({
   name: 'doctor',
   about: [
@@ -130,17 +140,7 @@ async function checkState({ audit }: Leasehold, invocation: Invocation, values: 
   return [log, ...shown, ...(others > 0 ? [wrong('state', `${others} more`)] : [])];
 }
 
-export type CheckResult = {
-  readonly check: string;
-  readonly result: 'ok' | 'warning' | 'wrong';
-  readonly found: string;
-};
-
-export const ok = (check: string, found: string): CheckResult => ({ check, result: 'ok', found });
-export const warning = (check: string, found: string): CheckResult => ({ check, result: 'warning', found });
-export const wrong = (check: string, found: string): CheckResult => ({ check, result: 'wrong', found });
-
-export async function checkSdks({ settings, terminal, signal }: Invocation): Promise<CheckResult[]> {
+async function checkSdks({ settings, terminal, signal }: Invocation): Promise<CheckResult[]> {
   const address = URL.parse(settings.address.value);
   if (address === null || !/^https?:$/.test(address.protocol)) {
     const found = 'SDKs cannot connect to a Unix socket: let the server listen on HOST:PORT too';

@@ -121,10 +121,10 @@ function sharedNames(files: readonly PolicyFile[], directory: string): Problem[]
 }
 
 const NOTATIONS = ['toml', 'json', 'yaml'] as const;
-export type Notation = (typeof NOTATIONS)[number];
+type Notation = (typeof NOTATIONS)[number];
 
 /** `line` is null when the parser does not report it. */
-export type Parsed = { readonly value: unknown } | { readonly problem: string; readonly line: number | null };
+type Parsed = { readonly value: unknown } | { readonly problem: string; readonly line: number | null };
 
 const DUPLICATE = 'has a duplicate field';
 const MAX_BRACKETS = 1000;
