@@ -78,7 +78,7 @@ interface NewKey {
 }
 
 /** The given key, or else a new one in a file. @throws UsageError */
-export async function giveOrMakeKey(invocation: Invocation, given: string | null, path: string): Promise<NewKey> {
+export async function readOrMakeKey(invocation: Invocation, given: string | null, path: string): Promise<NewKey> {
   if (given !== null) return { publicKey: await readPublicKey(invocation, given), file: null };
   return makeKeyFile(path, invocation.terminal);
 }

@@ -49,7 +49,8 @@ export function directFetch({ setUp, ...options }: ConnectorOptions = {}): typeo
     let connector = connectors.get(protocol);
     if (connector === undefined) {
       const { process } = globalThis;
-      const http = process.getBuiltinModule(protocol === 'https:' ? 'node:https' : 'node:http');
+      const isTls = protocol === 'https:';
+      const http = isTls ? process.getBuiltinModule('node:https') : process.getBuiltinModule('node:http');
       connector = { request: http.request, agent: new http.Agent({ ...agentOptions(), ...options }) };
       setUp?.(connector.agent);
       connectors.set(protocol, connector);

@@ -9,7 +9,7 @@ import {
   remedyLines,
   verdictLines,
 } from '../../src/cli/policy/access-query.ts';
-import { holdExpectations, readExpectations, toRow } from '../../src/cli/policy/expectations.ts';
+import { readExpectations, testExpectations, toRow } from '../../src/cli/policy/expectations.ts';
 import { Policy, type PolicyDraft } from '../../src/vault/policies/policy.ts';
 import { decidePlainly, patternCovers, principalNames } from '../core/reference.ts';
 import { runs } from '../kit/property.ts';
@@ -258,7 +258,7 @@ test('an expectation holds exactly when the decision is the one that it names', 
         };
       });
       const text = rows.map(({ row }) => row).join('\n');
-      const held = await holdExpectations(readExpectations(text, 'f'), localSimulator(drafts));
+      const held = await testExpectations(readExpectations(text, 'f'), localSimulator(drafts));
       assert.deepEqual(
         held.map(({ expected, holds }) => ({ row: expected, isTrue: holds })),
         rows,
@@ -272,7 +272,7 @@ test('an expectation holds exactly when the decision is the one that it names', 
 test('a failed expectation reports the actual decision and its reason', async () => {
   const drafts = [Policy.parse({ name: 'n', principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'] })];
   const text = 'deny ci retrieve prod/x\nallow ci retrieve prod/x ttl 60\nallow ci retrieve dev/x';
-  const held = await holdExpectations(readExpectations(text, 'f'), localSimulator(drafts));
+  const held = await testExpectations(readExpectations(text, 'f'), localSimulator(drafts));
   assert.deepEqual(
     held.map(({ line, found }) => [line, found]),
     [

@@ -121,7 +121,7 @@ export class ApprovalWatch {
     const signal = AbortSignal.any([this.#options.signal, ended.signal]);
     const look = async (): Promise<void> => {
       do await sleep(POLL_INTERVAL_MS, undefined, { signal });
-      while (!(await this.#tolerate(isOver)));
+      while (!(await this.#poll(isOver)));
     };
     let isEnd = false;
     void look().then(
@@ -142,7 +142,7 @@ export class ApprovalWatch {
   }
 
   /** Polls once. A server that does not respond is polled again. */
-  async #tolerate(isOver: () => Promise<boolean>): Promise<boolean> {
+  async #poll(isOver: () => Promise<boolean>): Promise<boolean> {
     try {
       const result = await isOver();
       this.#isReachable = true;

@@ -8,7 +8,7 @@ import { ownCommand, ownCommandFile, quoteWord } from '../../platform/installati
 import { MAX_GRACE_SECONDS } from '../../vault/agents/agent.ts';
 import { withConflictHint } from '../call-hints.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation, REQUESTS_IN_FLIGHT } from '../command.ts';
-import { giveOrMakeKey, withKeyFile } from '../key-files.ts';
+import { readOrMakeKey, withKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/own-identity.ts';
@@ -45,7 +45,7 @@ const add = defineCommand({
     const vault = invocation.connect();
     const usualFile = userKeyFile(terminal, name);
     const { description, 'public-key': from, 'new-key': newFile } = flags;
-    const key = flags['service-key'] ? null : await giveOrMakeKey(invocation, from, newFile ?? usualFile);
+    const key = flags['service-key'] ? null : await readOrMakeKey(invocation, from, newFile ?? usualFile);
     const file = key?.file ?? null;
     const body = { name, ...withoutNulls({ description, public_key: key?.publicKey }) };
     await withKeyFile(terminal, file, async () => {
@@ -57,7 +57,7 @@ const add = defineCommand({
       printNotice(terminal, `The private key is in ${file}. Use it with: ${use}`);
     }
     // WHY not for a given key: its private key is on another machine, and the client is configured there.
-    if (invocation.output.isForPeople && from === null) printNextSteps(invocation, name, keyFlags);
+    if (invocation.output.isTable && from === null) printNextSteps(invocation, name, keyFlags);
   },
 });
 
@@ -181,7 +181,7 @@ const rotate = defineCommand({
     const { 'public-key': from, 'new-key': newFile } = flags;
     const vault = invocation.connect();
     const usualFile = resolve(terminal.workingDirectory, newFile ?? userKeyFile(terminal, name));
-    const key = flags['service-key'] ? null : await giveOrMakeKey(invocation, from, `${usualFile}.next`);
+    const key = flags['service-key'] ? null : await readOrMakeKey(invocation, from, `${usualFile}.next`);
     const file = key?.file ?? null;
     const body = withoutNulls({ public_key: key?.publicKey, grace_seconds: flags.grace });
     await withKeyFile(terminal, file, async () => {

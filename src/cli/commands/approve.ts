@@ -77,7 +77,7 @@ const approve = defineCommand({
     if (yes && !isReadable(approval)) throw new Declined(UNREADABLE);
     const answer = yes || deny ? { isApproved: yes, reason } : await askForAnswer(invocation, approval, card);
     const answered = await sendAnswer(approvals, approval, answer, signal);
-    if (output.isForPeople) printNotice(terminal, describeAnswer(answered));
+    if (output.isTable) printNotice(terminal, describeAnswer(answered));
     else await output.record(answered);
   },
 });
@@ -102,7 +102,7 @@ const show = defineCommand({
   arguments: [ID],
   async run(invocation, _flags, given) {
     const { approval, card } = await readCard(invocation, idOf(given));
-    if (invocation.output.isForPeople) invocation.output.text(card.trimEnd());
+    if (invocation.output.isTable) invocation.output.text(card.trimEnd());
     else await invocation.output.record(approval);
   },
 });

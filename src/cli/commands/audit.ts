@@ -88,7 +88,7 @@ async function followLog(invocation: Invocation, vault: Leasehold, filter: Audit
   const { signal, terminal, output } = invocation;
   const { data } = await vault.audit.list({ ...filter, limit: Math.min(last, MAX_PAGE_ROWS) }, { signal });
   assertIncreasing(data.toReversed());
-  if (output.isForPeople) terminal.stdout.write(toLine(Object.keys(WIDTHS).map(toHeading)));
+  if (output.isTable) terminal.stdout.write(toLine(Object.keys(WIDTHS).map(toHeading)));
   for (const entry of data.toReversed()) await print(invocation, entry);
   let from = data[0] ?? (await vault.audit.list({ limit: 1 }, { signal })).data[0] ?? null;
   try {
@@ -118,7 +118,7 @@ async function followLog(invocation: Invocation, vault: Leasehold, filter: Audit
 
 /** Prints entries one by one, because the output has no end. In YAML each is an item of one list. */
 async function print({ terminal, output }: Invocation, entry: AuditEntry): Promise<void> {
-  if (output.isForPeople)
+  if (output.isTable)
     terminal.stdout.write(toLine(Object.keys(WIDTHS).map((column) => toCell(entry[column as keyof AuditEntry]))));
   else if (output.format === 'json' && output.field === null) output.jsonLine({ ...entry });
   else await output.records([entry], [], null);

@@ -117,7 +117,7 @@ async function readVault(invocation: Invocation, flags: VaultFlags, from: string
   const below = segmentsOf('below', flags.below ?? '');
   const kv2 = new Kv2({ address, token: new Secret(token), namespace: vaultVariable(invocation, 'NAMESPACE'), mount });
   using progress = startProgress(terminal, 'Reading');
-  return { reading: await readKv2(kv2, { mount, below, signal, progress: progress.show }), envFile: null };
+  return { reading: await readKv2(kv2, { below, signal, progress: progress.show }), envFile: null };
 }
 
 /** Splits a path of Vault. @throws UsageError for `.` or `..` */

@@ -9,7 +9,7 @@ import { quoteWord } from '../../platform/installation.ts';
 import { parseRoles, ROLES } from '../../vault/operators/operator.ts';
 import { withConflictHint } from '../call-hints.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
-import { giveOrMakeKey, withKeyFile } from '../key-files.ts';
+import { readOrMakeKey, withKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { userKeyFile } from '../settings/own-identity.ts';
@@ -64,7 +64,7 @@ const add = defineCommand({
     const roles = [...parseRoles(requireRoles(flags.role))];
     const usualFile = userKeyFile(terminal, OPERATOR_PREFIX + name);
     const hasNoKey = (flags.invite || flags.oidc !== null) && flags['public-key'] === null && flags['new-key'] === null;
-    const key = hasNoKey ? null : await giveOrMakeKey(invocation, flags['public-key'], flags['new-key'] ?? usualFile);
+    const key = hasNoKey ? null : await readOrMakeKey(invocation, flags['public-key'], flags['new-key'] ?? usualFile);
     const body = {
       name,
       roles,
@@ -187,7 +187,7 @@ const rotate = defineCommand({
     const name = nameOf(given);
     const usualFile = userKeyFile(terminal, OPERATOR_PREFIX + name);
     const file = resolve(terminal.workingDirectory, flags['new-key'] ?? usualFile);
-    const key = await giveOrMakeKey(invocation, flags['public-key'], `${file}.next`);
+    const key = await readOrMakeKey(invocation, flags['public-key'], `${file}.next`);
     await withKeyFile(terminal, key.file, async () => {
       const rotated = await invocation.connect().operators.rotate(name, { public_key: key.publicKey }, { signal });
       // ORDER: the previous file stays until the server knows the new key.

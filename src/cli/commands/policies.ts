@@ -41,7 +41,7 @@ const apply = defineCommand({
     const plan = makePlan(wanted, present, prune);
     const lines = planLines(plan);
     if (isDry) {
-      if (output.isForPeople) return output.text(lines.join('\n'));
+      if (output.isTable) return output.text(lines.join('\n'));
       return output.record(planRecord(plan, false));
     }
     for (const line of lines) printNotice(terminal, line);
@@ -59,7 +59,7 @@ const apply = defineCommand({
           ),
       });
     }
-    if (!output.isForPeople) await output.record(planRecord(plan, true));
+    if (!output.isTable) await output.record(planRecord(plan, true));
   },
 });
 
@@ -114,7 +114,7 @@ const remove = defineCommand({
       const { data, tag } = await vault.policies.readTagged(name, { signal });
       seen.ifMatch = tag;
       const plan = makePlan([], [Policy.fromReply(data)], true);
-      if (output.isForPeople) output.text([...plan.steps.flatMap(stepLines), LEASES_STAY].join('\n'));
+      if (output.isTable) output.text([...plan.steps.flatMap(stepLines), LEASES_STAY].join('\n'));
       else await output.record(planRecord(plan, false));
       return `Policy ${name} will be deleted.`;
     };
@@ -153,7 +153,7 @@ export const put = defineCommand({
     const plan = makePlan([draft], present === null ? [] : [Policy.fromReply(present)], false);
     const [step] = plan.steps;
     if (flags['dry-run']) {
-      if (!output.isForPeople) await output.record(planRecord(plan, false));
+      if (!output.isTable) await output.record(planRecord(plan, false));
       else output.text(step === undefined ? `Policy ${name} is unchanged.` : stepLines(step).join('\n'));
       return printNotice(terminal, 'Nothing was done.');
     }

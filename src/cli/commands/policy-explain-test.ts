@@ -8,17 +8,17 @@ import { EXIT } from '../errors.ts';
 import { readTextInput } from '../input.ts';
 import { pluralize } from '../output/cells.ts';
 import {
-  type Ask,
   consideredRows,
   EXPLANATION_COLUMNS,
   explainAccess,
   localSimulator,
   readQuestion,
   remedyLines,
+  type Simulator,
   toSimulation,
   verdictLines,
 } from '../policy/access-query.ts';
-import { type Expectation, holdExpectations, readExpectations } from '../policy/expectations.ts';
+import { type Expectation, readExpectations, testExpectations } from '../policy/expectations.ts';
 import { problemsError, readPolicyDirectory } from '../policy/policy-files.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
@@ -64,7 +64,7 @@ export const explain = defineCommand({
       : null;
     const simulation = await policies.simulate(toSimulation(read.question), { signal });
     const explanation = explainAccess(read.question, listed, simulation);
-    if (!output.isForPeople) return output.record({ ...explanation });
+    if (!output.isTable) return output.record({ ...explanation });
     for (const line of verdictLines(explanation)) output.text(line);
     const rows = consideredRows(explanation.policies ?? [], explanation.action, showsAll);
     if (rows.length > 0) {
@@ -109,9 +109,9 @@ export const test = defineCommand({
     const { terminal, output } = invocation;
     const label = file === '-' ? 'standard input' : file;
     const expectations = readExpectations(await readTextInput(invocation, file), label);
-    const held = await holdExpectations(expectations, await asker(invocation, directory, expectations, label));
+    const held = await testExpectations(expectations, await simulatorFor(invocation, directory, expectations, label));
     const failed = held.filter(({ holds }) => !holds);
-    if (!output.isForPeople) await output.records(held.map(toRecord), [], null);
+    if (!output.isTable) await output.records(held.map(toRecord), [], null);
     else if (failed.length > 0)
       await output.records(failed.map(toRecord), ['line', 'expected', 'found', 'reason'], null);
     const all = pluralize(held.length, 'expectation');
@@ -125,12 +125,12 @@ export const test = defineCommand({
 
 const toRecord = (held: object) => ({ ...held });
 
-async function asker(
+async function simulatorFor(
   invocation: Invocation,
   directory: string | null,
   expectations: readonly Expectation[],
   label: string,
-): Promise<Ask> {
+): Promise<Simulator> {
   const { terminal, signal } = invocation;
   const withRequest = expectations.find(({ question }) => question.request !== null);
   if (directory !== null && withRequest !== undefined)

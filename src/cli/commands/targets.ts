@@ -233,7 +233,7 @@ export async function readTargets(invocation: Invocation, path: string): Promise
 
 /** A table of the targets follows the fields of the credential, unless a program reads the output. */
 async function printTargets(output: Output, usage: CredentialTargets): Promise<void> {
-  if (!output.isForPeople) return output.record(usage);
+  if (!output.isTable) return output.record(usage);
   const { path, service, placement, updated_at, targets } = usage;
   await output.record({ path, service, sent_as: placementWords(placement), updated_at });
   output.text('');

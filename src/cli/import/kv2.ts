@@ -55,6 +55,11 @@ export class Kv2 {
     this.#options = options;
   }
 
+  /** The path of a secret or a directory, for messages. */
+  locationOf(path: readonly string[]): string {
+    return `${this.#options.mount}/${path.join('/')}`;
+  }
+
   /**
    * The keys directly below a directory, directories with a trailing slash; null when the token may not list it.
    * @throws RemoteError
@@ -154,7 +159,6 @@ const MAX_LEVELS = 32;
 const MAX_KEYS = 100_000;
 
 interface WalkOptions {
-  readonly mount: string;
   readonly below: readonly string[];
   readonly signal: AbortSignal;
   progress(done: number, of: number): void;
@@ -172,16 +176,14 @@ export async function readKv2(kv2: Kv2, options: WalkOptions): Promise<ImportSou
   const readOne = async (path: readonly string[]): Promise<void> => {
     const version = await kv2.read(path, options.signal);
     if ('data' in version) read.set(path, version.data);
-    else reader.skip(locationOf(options, path), version.missing, version.isRejected ? 'rejected' : 'empty');
+    else reader.skip(kv2.locationOf(path), version.missing, version.isRejected ? 'rejected' : 'empty');
     options.progress(++done, secrets.length);
   };
   await inParallel(secrets, MAX_CONCURRENT, readOne, options.signal);
   // Values are in the order of their paths, not of the responses.
-  for (const path of secrets) addSecret(reader, path, read.get(path), locationOf(options, path));
+  for (const path of secrets) addSecret(reader, path, read.get(path), kv2.locationOf(path));
   return reader;
 }
-
-const locationOf = ({ mount }: WalkOptions, path: readonly string[]): string => `${mount}/${path.join('/')}`;
 
 async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<readonly (readonly string[])[]> {
   const secrets: (readonly string[])[] = [];
@@ -189,9 +191,8 @@ async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<
   let deeper: (readonly string[])[] = [];
   const listOne = async (directory: readonly string[]): Promise<void> => {
     const names = await kv2.list(directory, options.signal);
-    if (directory === options.below && !names?.length)
-      throw nothingToList(names === null, locationOf(options, directory));
-    if (names === null) reader.skip(`${locationOf(options, directory)}/`, 'the token is not allowed to list it');
+    if (directory === options.below && !names?.length) throw nothingToList(names === null, kv2.locationOf(directory));
+    if (names === null) reader.skip(`${kv2.locationOf(directory)}/`, 'the token is not allowed to list it');
     for (const name of new Set(names)) {
       keys += 1;
       if (keys > MAX_KEYS)
@@ -201,9 +202,8 @@ async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<
       const isDirectory = name.endsWith('/');
       const path = [...directory, isDirectory ? name.slice(0, -1) : name];
       if (/^\.{0,2}\/?$/.test(name) || !name.isWellFormed())
-        reader.skip(locationOf(options, path), 'its name cannot be requested');
-      else if (path.length > MAX_LEVELS)
-        reader.skip(locationOf(options, path), `it is deeper than ${MAX_LEVELS} levels`);
+        reader.skip(kv2.locationOf(path), 'its name cannot be requested');
+      else if (path.length > MAX_LEVELS) reader.skip(kv2.locationOf(path), `it is deeper than ${MAX_LEVELS} levels`);
       else (isDirectory ? deeper : secrets).push(path);
     }
   };

@@ -71,7 +71,7 @@ export async function runImport(
   }
   await output.records(toRecords(done, 'result'), columnsOf('result'), null);
   say(`${summary(done)}.`);
-  if (done.rows.some(isLeft)) {
+  if (done.rows.some(isUnfinished)) {
     say('  Run the same command again to continue; --if-new skips values that are already stored.');
   }
   signal.throwIfAborted();
@@ -118,14 +118,14 @@ async function rewriteFile(
   }
 }
 
-const isLeft = ({ state }: ImportRow): boolean => state === 'failed' || state === 'not tried';
+const isUnfinished = ({ state }: ImportRow): boolean => state === 'failed' || state === 'not tried';
 
 /**
  * A value that was skipped by the plan or by its source is not a success. Neither is a value whose service could not be
  * set.
  */
 function exitCode({ rows, skipped }: ImportPlan): number {
-  if (rows.some(isLeft)) return EXIT.ERROR;
+  if (rows.some(isUnfinished)) return EXIT.ERROR;
   const isPartial = skipped.some(({ kind }) => kind === 'rejected') || rows.some(({ reason }) => reason !== null);
   return isPartial ? EXIT.NEGATIVE : EXIT.OK;
 }

@@ -13,8 +13,8 @@ import { escapeControls, escapeText, type Format, type Printable, toCell, toText
 export interface Output {
   readonly format: Format;
   readonly field: string | null;
-  /** Whether the output is a table, to which sentences can be added. */
-  readonly isForPeople: boolean;
+  /** Whether a table is printed, to which sentences can be added. */
+  readonly isTable: boolean;
   record(record: Printable, columns?: readonly string[]): Promise<void>;
   /**
    * Prints a list of records. An empty list prints `nothing` on standard error instead of a table; null prints nothing.
@@ -60,14 +60,14 @@ export function createOutput(terminal: Terminal, format: Format, field: string |
         write(toTable(value, columns, { isColoured, width }));
     }
   };
-  const isForPeople = format === 'table' && field === null;
+  const isTable = format === 'table' && field === null;
   return {
     format,
     field,
-    isForPeople,
+    isTable,
     record: (record, columns = Object.keys(record)) => print(record, columns),
     async records(records, columns, nothing) {
-      if (records.length > 0 || !isForPeople) return print(records, columns);
+      if (records.length > 0 || !isTable) return print(records, columns);
       if (nothing !== null) printNotice(terminal, nothing);
     },
     text: (text) => write(`${toTerminal(text)}\n`),

@@ -56,13 +56,13 @@ export function toSimulation({ agent, action, path, request }: AccessQuery): Sim
 export const requestSuffix = ({ request }: Pick<AccessQuery, 'request'>): string =>
   request === null ? '' : ` ${request.method} ${request.url}`;
 
-export type Ask = (question: AccessQuery) => Promise<Simulation>;
+export type Simulator = (question: AccessQuery) => Promise<Simulation>;
 
 /**
  * Evaluates policies that exist only in files, with the decision function of the server. Every agent counts as
  * registered. Targets exist only in a vault, so a question about a request needs one.
  */
-export function localSimulator(drafts: readonly PolicyDraft[]): Ask {
+export function localSimulator(drafts: readonly PolicyDraft[]): Simulator {
   const policies = new PolicyIndex();
   for (const draft of drafts) policies.put({ ...draft, createdAt: 0 } satisfies Policy);
   return async (question) => {
