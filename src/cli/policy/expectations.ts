@@ -75,7 +75,9 @@ export interface TestResult {
   readonly reason: string;
 }
 
-/** Returns the results in the order of the file. Throws the first error of `simulate`, and then sends no further query. */
+/**
+ * Returns the results in the order of the file. Throws the first error of `simulate`, and then sends no further query.
+ */
 export async function testExpectations(
   expectations: readonly Expectation[],
   simulate: Simulator,
