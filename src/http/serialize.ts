@@ -37,7 +37,7 @@ export const toTargetsResponse = ({
   updated_at: toTimestamp(updatedAt),
 });
 
-export const toUseLeaseResponse = ({ lease, token, service }: NewUseLease, baseUrl: string): api.UseLease => ({
+export const toUseLeaseResponse = ({ lease, token, service }: NewUseLease, baseUrl: string): api.UseLeaseWire => ({
   lease_id: lease.id,
   token: token.reveal(),
   base_url: baseUrl,
@@ -58,7 +58,7 @@ export const toServiceResponse = (service: ServiceDefinition): api.CatalogueServ
   notes: [...service.notes],
 });
 
-export const toKeySlotResponse = ({ name, kind, parameters, createdAt }: KeySlot): api.KeySlotResponse => ({
+export const toKeySlotResponse = ({ name, kind, parameters, createdAt }: KeySlot): api.KeySlot => ({
   name,
   kind,
   parameters: { ...parameters },
