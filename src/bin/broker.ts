@@ -1,5 +1,5 @@
 /**
- * The broker's process: makes the requests of brokered use for the service that started it. It has no root key, no
+ * The broker's process: makes the requests of brokered use for the server that started it. It has no root key, no
  * database and no data directory, and Node's permission model denies it files, processes and threads.
  */
 import { Socket } from 'node:net';
@@ -8,9 +8,9 @@ import { serveBroker } from '../broker/broker-server.ts';
 
 const SERVER_FD = 3;
 
-// As in the service: each of a response of single bytes that waits takes some hundred.
+// As in the server: each of a response of single bytes that waits takes some hundred.
 setDefaultHighWaterMark(false, 16 * 1024);
-// WHY ignored: a signal to the process group ends the service in order, which needs its open uses. The end of the
-// service closes the socket.
+// WHY ignored: a signal to the process group ends the server in order, which needs its open requests. The end of the
+// server closes the socket.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
 serveBroker(new Socket({ fd: SERVER_FD, readable: true, writable: true }), () => process.exit(0));

@@ -1,7 +1,7 @@
 /** Entry point of the CLI. */
 import { Cancelled } from '../cli/errors.ts';
-import { main } from '../cli/main.ts';
-import { type ChallengeService, processTerminal } from '../cli/terminal.ts';
+import { main } from '../cli/program.ts';
+import { type ChallengeServer, processTerminal } from '../cli/terminal.ts';
 import { stopSignals } from '../platform/inherited-signals.ts';
 
 /** The first signal cancels the command, which cleans up; the second one ends a process that does not end itself. */
@@ -13,11 +13,11 @@ function abortOnSignals(ignored: readonly NodeJS.Signals[], endsItself: boolean)
   return interruption.signal;
 }
 
-/** WHY a dynamic import: commands that call a remote service need no SQLite. */
-const challengeService: ChallengeService = async (dataDir, address) => {
+/** WHY a dynamic import: commands that call a remote server need no SQLite. */
+const challengeServer: ChallengeServer = async (dataDir, address) => {
   const server = await import('../server/server-files.ts');
   return server.challengeServer(dataDir, address);
 };
 
 const callersUmask = process.umask(0o077);
-process.exitCode = await main(process.argv.slice(2), processTerminal(callersUmask, challengeService), abortOnSignals);
+process.exitCode = await main(process.argv.slice(2), processTerminal(callersUmask, challengeServer), abortOnSignals);

@@ -1,4 +1,4 @@
-/** The entry point of the service: reads its arguments, starts it, prints the next steps, and stops it on a signal. */
+/** The entry point of the server: reads its arguments, starts it, prints the next steps, and stops it on a signal. */
 
 import { setDefaultHighWaterMark } from 'node:stream';
 import { ignore, readIgnored, stopSignals } from '../platform/inherited-signals.ts';
@@ -11,9 +11,10 @@ import { startupBanner } from '../server/startup-banner.ts';
 
 const EXIT_FAILED = 1;
 const RESPONSE_FLUSH_MS = 50;
-const STOP_FAILED = 'The stop could not be recorded; the log shows why. What was acknowledged is on disk.';
+const STOP_FAILED =
+  'The shutdown could not be recorded; the server log shows why. All acknowledged changes are on disk.';
 
-/** Why the process is about to end. */
+/** The reason for which the process is about to end. */
 let storageFailure: string | null = null;
 
 function fail(line: string, code: number): never {
@@ -53,7 +54,7 @@ process.umask(0o077);
 setDefaultHighWaterMark(false, 16 * 1024);
 const ignored = readIgnored(process.env);
 ignore(ignored);
-// Output to a closed terminal fails; the service still stops in order.
+// Output to a closed terminal fails; the server still stops in order.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
 const configuration = configure();
 if (configuration.acceptsOpenModes) acceptOpenModes();
@@ -73,10 +74,10 @@ try {
   process.stdout.write(startupBanner(service, configuration));
 } catch (error) {
   if (describeFailure(error) !== null) exitWithError(error);
-  if (configuration.logLevel === 'debug') log.error('the start failed', error);
+  if (configuration.logLevel === 'debug') log.error('startup failed', error);
   // WHY not the message: it may contain data of the database.
   fail(
-    `The start failed (${error instanceof Error ? error.name : 'unknown error'}): the database may have been altered outside. Restore a backup; --log-level debug shows where it failed.`,
+    `Startup failed (${error instanceof Error ? error.name : 'unknown error'}): the database may have been altered outside. Restore a backup; --log-level debug shows where it failed.`,
     EXIT_FAILED,
   );
 }

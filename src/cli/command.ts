@@ -2,7 +2,6 @@
 import type { Leasehold } from '../client/leasehold.ts';
 import { CONNECTION_FLAGS, OUTPUT_FLAGS } from '../flags/client-flags.ts';
 import { type Flags, type FlagValues, parsed, toggle, toSeconds } from '../flags/flag.ts';
-import type { ApprovalNotices } from './approval-notice.ts';
 import type { Output } from './output/output.ts';
 import type { Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
@@ -17,11 +16,6 @@ export interface Argument {
 type ValueOf<A extends Argument> = { one: string; optional: string | null; many: readonly string[] }[A['count']];
 type ArgumentValues<A extends readonly Argument[]> = { [At in keyof A]: ValueOf<A[At]> };
 
-interface Example {
-  readonly line: string;
-  readonly does: string;
-}
-
 interface CommandOf<A extends readonly Argument[], F extends Flags> {
   /** One word, or a noun and a verb: `policy show`. */
   readonly name: string;
@@ -30,7 +24,8 @@ interface CommandOf<A extends readonly Argument[], F extends Flags> {
   readonly flags?: F;
   /** Placeholder for the words after `--`, as shown in help: `COMMAND …`. */
   readonly rest?: string;
-  readonly examples?: readonly Example[];
+  /** Maps a command line to its effect. */
+  readonly examples?: Readonly<Record<string, string>>;
   readonly isLocal?: true;
   readonly printsNoRecords?: true;
   /** Whether the command stores a value. An unexpected argument may then be a secret, so errors never repeat it. */
@@ -58,7 +53,7 @@ export interface Entry {
 export function defineCommand<const A extends readonly Argument[] = [], F extends Flags = Record<never, never>>(
   command: CommandOf<A, F>,
 ): Command {
-  // The program passes `run` what it parsed by this command's own flags and arguments.
+  // The program passes values to `run` that it parsed by this command's own flags and arguments.
   return command as unknown as Command;
 }
 
@@ -77,7 +72,8 @@ export interface Invocation {
    * the same errors as `connect`.
    */
   reconnect(): Promise<Leasehold>;
-  readonly approvalNotices: ApprovalNotices;
+  /** Prints once how an operator can answer the approval. */
+  readonly announceApproval: (approvalId: string) => void;
   /** Ends the session of this command early, for a command that ends the process. Never rejects. */
   close(): Promise<void>;
   /** Aborts on Ctrl-C and SIGTERM, with a `UsageError` as the reason. */
@@ -86,7 +82,7 @@ export interface Invocation {
 
 export const CONFIRMATION_FLAGS = {
   yes: toggle('do not ask for confirmation', { short: 'y' }),
-  'dry-run': toggle('show what would change, and change nothing'),
+  'dry-run': toggle('show the changes without making them'),
 } as const satisfies Flags;
 
 /** The limit of immediate revocation, for the help of the commands that revoke. */

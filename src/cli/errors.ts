@@ -54,7 +54,7 @@ export async function nullIfMissing<T>(work: Promise<T>): Promise<T | null> {
   }
 }
 
-/** Another service, such as Vault, returned an error or did not respond. Exit code 2. */
+/** Another program, such as Vault, returned an error or did not respond. Exit code 2. */
 export class RemoteError extends Error {
   readonly hint: string | null;
 

@@ -5,35 +5,28 @@ import { OPERATOR_PREFIX } from '../core/names.ts';
 import { readFlags } from '../flags/command-line.ts';
 import { UsageError } from '../platform/errors.ts';
 import { OPERATOR_IDLE_MS } from '../vault/sessions/session-operations.ts';
-import { ApprovalNotices } from './approval-notice.ts';
+import { approvalAnnouncer } from './call-hints.ts';
 import type { Invocation } from './command.ts';
 import { connect } from './connect.ts';
 import { EXIT } from './errors.ts';
 import { createOutput } from './output/output.ts';
 import type { CommandLine } from './program.ts';
 import { reportError } from './report-error.ts';
-import { writeLogin } from './settings/identity.ts';
-import { resolveSettings, userDirsOf } from './settings/resolve.ts';
-import type { Login, Settings } from './settings/settings.ts';
+import { writeLogin } from './settings/own-identity.ts';
+import { type Login, resolveSettings, type Settings } from './settings/settings.ts';
 import type { Terminal } from './terminal.ts';
 
 const LOGOUT_TIMEOUT_MS = 3000;
-
-type InvocationContext = Omit<Invocation, 'output' | 'connect' | 'reconnect' | 'close' | 'approvalNotices'> & {
-  readonly field: string | null;
-  readonly waitsForApprovals: boolean;
-  /** Resolves the settings again. @throws UsageError */
-  resolveSettings(): Promise<Settings>;
-};
 
 const NEVER = new AbortController().signal;
 
 /** Resolves to the exit code. `interruptible` returns a signal that aborts on Ctrl-C and SIGTERM, like in `main`. */
 export async function runCommandLine(
-  { command, given, operands, rest }: CommandLine,
+  line: CommandLine,
   terminal: Terminal,
   interruptible: (endsItself: boolean) => AbortSignal,
 ): Promise<number> {
+  const { command, given, operands } = line;
   let settings: Settings | null = null;
   let invocation: Invocation | null = null;
   try {
@@ -41,18 +34,9 @@ export async function runCommandLine(
     const values = (command.arguments ?? []).map(({ count }, at) =>
       count === 'many' ? operands.slice(at) : (operands[at] ?? null),
     );
-    const last = (name: string): string | null => given.get(name)?.at(-1) ?? null;
-    const resolve = (): Promise<Settings> => resolveSettings(last, terminal);
-    settings = await resolve();
-    invocation = createInvocation({
-      terminal,
-      settings,
-      signal: command.handlesSignals === true ? NEVER : interruptible(command.endsItself === true),
-      rest,
-      field: last('field'),
-      waitsForApprovals: command.returnsPending !== true,
-      resolveSettings: resolve,
-    });
+    settings = await resolveSettings(flagReader(line), terminal);
+    const signal = command.handlesSignals === true ? NEVER : interruptible(command.endsItself === true);
+    invocation = createInvocation(line, terminal, settings, signal);
     const code = await command.run(invocation, flags, ...values);
     return typeof code === 'number' ? code : EXIT.OK;
   } catch (error) {
@@ -62,28 +46,32 @@ export async function runCommandLine(
   }
 }
 
-function createInvocation(context: InvocationContext): Invocation {
-  const { terminal, settings, signal, rest, field } = context;
+const flagReader =
+  ({ given }: CommandLine) =>
+  (name: string): string | null =>
+    given.get(name)?.at(-1) ?? null;
+
+function createInvocation(line: CommandLine, terminal: Terminal, settings: Settings, signal: AbortSignal): Invocation {
+  const flag = flagReader(line);
   let connected: Leasehold | null = null;
-  const approvalNotices = new ApprovalNotices(terminal);
-  const announce = (approvalId: string): void => approvalNotices.announce(approvalId);
-  const connectAs = (current: Settings) => connect(current, context.waitsForApprovals ? announce : undefined);
+  const announceApproval = approvalAnnouncer(terminal);
+  const onApprovalPending = line.command.returnsPending === true ? undefined : announceApproval;
   return {
     terminal,
     settings,
     signal,
-    rest,
-    output: createOutput(terminal, settings.format.value, field),
-    approvalNotices,
+    rest: line.rest,
+    output: createOutput(terminal, settings.format.value, flag('field')),
+    announceApproval,
     connect(anonymous = false): Leasehold {
       if (!anonymous) assertCaller(settings);
-      connected ??= connectAs(settings);
+      connected ??= connect(settings, onApprovalPending);
       return connected;
     },
     async reconnect() {
-      const current = await context.resolveSettings();
+      const current = await resolveSettings(flag, terminal);
       assertCaller(current);
-      return connectAs(current);
+      return connect(current, onApprovalPending);
     },
     async close() {
       const who = settings.identity.value;
@@ -110,7 +98,7 @@ async function renewLogin(
   options: CallOptions,
 ): Promise<void> {
   const { expires_at } = await vault.renewSession(options);
-  writeLogin(userDirsOf(terminal), address.value, { ...session, expiresAt: expires_at });
+  writeLogin(terminal, address.value, { ...session, expiresAt: expires_at });
 }
 
 /** @throws UsageError without an identity, or when an unread file might name another one */

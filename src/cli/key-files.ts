@@ -2,7 +2,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { LeaseholdError } from '../client/errors.ts';
-import { parsePrivateKey } from '../client/key-formats.ts';
+import { parsePrivateKey } from '../client/signers.ts';
 import { errnoSuffix, UsageError } from '../platform/errors.ts';
 import { ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
 import type { Invocation } from './command.ts';
@@ -78,18 +78,22 @@ interface NewKey {
 }
 
 /** The given key, or else a new one in a file. @throws UsageError */
-export async function giveOrMakeKey(invocation: Invocation, given: string | null, path: string): Promise<NewKey> {
+export async function readOrMakeKey(invocation: Invocation, given: string | null, path: string): Promise<NewKey> {
   if (given !== null) return { publicKey: await readPublicKey(invocation, given), file: null };
   return makeKeyFile(path, invocation.terminal);
 }
 
 /**
- * Removes the key file of a failed request that no one will need. If the outcome is unknown, the key may be in use, and
- * its file is kept.
+ * Runs `work`, which sends the key to the server. If the server rejects it, no one needs the key file, and it is
+ * removed. After any other error the key may be in use, and its file is kept.
  */
-export function settleKeyFile(terminal: Terminal, file: string | null, error: unknown): void {
-  if (file === null) return;
-  const isRefused = error instanceof LeaseholdError && error.status !== null && error.status < 500;
-  if (isRefused) rmSync(file, { force: true });
-  else printNotice(terminal, `The new private key is in ${file}; the server may know it.`);
+export async function withKeyFile(terminal: Terminal, file: string | null, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const isRejected = error instanceof LeaseholdError && error.status !== null && error.status < 500;
+    if (file !== null && isRejected) rmSync(file, { force: true });
+    else if (file !== null) printNotice(terminal, `The new private key is in ${file}; the server may know it.`);
+    throw error;
+  }
 }

@@ -17,10 +17,11 @@ import {
   usageError,
 } from '../flags/command-line.ts';
 import { UsageError } from '../platform/errors.ts';
-import { readVersion } from '../platform/version.ts';
+import { ignore, readIgnored } from '../platform/inherited-signals.ts';
+import { readVersion } from '../platform/installation.ts';
 import { type Command, type Entry, flagsOf } from './command.ts';
-import { valueInArguments } from './errors.ts';
-import { GROUPS } from './table.ts';
+import { GROUPS } from './command-table.ts';
+import { EXIT, valueInArguments } from './errors.ts';
 import type { Terminal } from './terminal.ts';
 
 const MAX_WIDTH = 100;
@@ -43,7 +44,7 @@ type OnFlag = (name: string, value: string) => void;
  * Finds the entry that the words name, loads its command, and parses the words after its name. Null when it printed
  * help or the version. @throws UsageError
  */
-export async function parseCommandLine(
+async function parseCommandLine(
   typed: readonly string[],
   terminal: Pick<Terminal, 'stdout'>,
 ): Promise<CommandLine | null> {
@@ -93,7 +94,7 @@ function toCalled(command: Command): Called {
   };
 }
 
-/** Checks what commander allows: an empty argument, and a program without `--`. @throws UsageError */
+/** Rejects cases that commander allows: an empty argument, and a program without `--`. @throws UsageError */
 function assertArguments(command: Command, operands: readonly string[]): void {
   const wanted = command.arguments ?? [];
   const empty = wanted.find(({ count }, at) => count !== 'many' && operands[at] === '');
@@ -173,7 +174,8 @@ function makeLeaf(
   onFlag: OnFlag,
   onWords: (words: readonly string[]) => void,
 ): Commander {
-  const { about = [], examples = [], takesAllWords } = command;
+  const { about = [], takesAllWords } = command;
+  const examples = Object.entries(command.examples ?? {});
   const leaf = toCommander(`leasehold ${command.name}`, terminal)
     .description([`${summary}.`, ...about].join('\n\n'))
     .usage(usageOf(command))
@@ -184,7 +186,7 @@ function makeLeaf(
   if (examples.length > 0)
     leaf.addHelpText(
       'after',
-      ['', 'Examples:', ...examples.flatMap(({ line, does }) => [`  # ${does}`, `  ${line}`])].join('\n'),
+      ['', 'Examples:', ...examples.flatMap(([line, effect]) => [`  # ${effect}`, `  ${line}`])].join('\n'),
     );
   if (takesAllWords === true)
     return leaf.helpOption(false).allowUnknownOption().allowExcessArguments().passThroughOptions();
@@ -233,4 +235,27 @@ function unknownCommand(noun: string, word: string, known: readonly string[]): U
     `unknown ${noun === '' ? '' : `${noun} `}command${near === null ? '' : `; did you mean \`${near}\`?`}`,
     noun === '' ? 'To list all commands: leasehold --help' : `Usage: leasehold ${noun} ${known.join('|')}`,
   );
+}
+
+/**
+ * Resolves to the exit code. `interruptible` returns the command's abort signal, given the signals to ignore, and
+ * whether a second signal must not end the process.
+ */
+export async function main(
+  words: readonly string[],
+  terminal: Terminal,
+  interruptible: (ignored: readonly NodeJS.Signals[], endsItself: boolean) => AbortSignal,
+): Promise<number> {
+  const ignored = readIgnored(terminal.environment);
+  ignore(ignored);
+  let line: CommandLine | null;
+  try {
+    line = await parseCommandLine(words, terminal);
+  } catch (error) {
+    const { reportError } = await import('./report-error.ts');
+    return reportError({ terminal, noun: '' }, error, null);
+  }
+  if (line === null) return EXIT.OK;
+  const { runCommandLine } = await import('./invocation.ts');
+  return runCommandLine(line, terminal, (endsItself) => interruptible(ignored, endsItself));
 }

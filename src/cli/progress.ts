@@ -5,9 +5,8 @@
 import type { Audit } from '../client/audit.ts';
 import type { Terminal } from './terminal.ts';
 
-export interface Progress {
-  show(done: number, of: number | null): void;
-  end(): void;
+interface Progress extends Disposable {
+  readonly show: (done: number, of: number | null) => void;
 }
 
 const BAR_WIDTH = 30;
@@ -29,7 +28,7 @@ export function startProgress({ stderr }: Terminal, what: string): Progress {
       isDrawn = isTerminal;
       stderr.write(isTerminal ? `\r\u001b[K${draw(what, done, of)}` : `${what}: ${count(done, of)}\n`);
     },
-    end() {
+    [Symbol.dispose]() {
       if (isDrawn) stderr.write('\r\u001b[K');
       isDrawn = false;
       hasEnded = true;
@@ -50,14 +49,14 @@ function draw(what: string, done: number, of: number | null): string {
 
 const PROGRESS_INTERVAL_MS = 500;
 
-/** Shows how many entries, or rows of the state, the server has checked while it verifies the log. */
+/** Shows how many entries, or rows of the state, the server has checked while it verifies the audit log. */
 export async function withVerificationProgress<T>(
   { terminal, signal }: { readonly terminal: Terminal; readonly signal: AbortSignal },
   what: string,
   audit: Audit,
   verifying: Promise<T>,
 ): Promise<T> {
-  const progress = startProgress(terminal, what);
+  using progress = startProgress(terminal, what);
   const polling = setInterval(() => {
     audit
       .readProgress({ signal })
@@ -73,6 +72,5 @@ export async function withVerificationProgress<T>(
     return await verifying;
   } finally {
     clearInterval(polling);
-    progress.end();
   }
 }

@@ -19,10 +19,8 @@ const USE_YES = 'Use --yes to confirm, or --dry-run to see the changes.';
 
 /** Asks a yes/no question; the default is no. @throws UsageError when the terminal is not interactive, Cancelled */
 export async function confirm(question: Question, text: string, hint = USE_YES): Promise<boolean> {
-  const { stdin, stderr } = question.terminal;
   if (!isInteractive(question.terminal)) throw new UsageError(`${text} This needs confirmation on a terminal`, hint);
-  using lines = createInterface({ input: stdin, output: stderr });
-  return /^y(?:es)?$/i.test((await readLine(lines, question, `${text} [y/N] `)).trim());
+  return /^y(?:es)?$/i.test((await askLine(question, `${text} [y/N] `)).trim());
 }
 
 /** Reads a line, which is echoed. @throws UsageError when the terminal is not interactive, Cancelled */

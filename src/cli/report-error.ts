@@ -4,10 +4,9 @@ import { LeaseholdError } from '../client/errors.ts';
 import { OPERATOR_PREFIX } from '../core/names.ts';
 import { ApiError } from '../engine/errors.ts';
 import { StartupError, UsageError } from '../platform/errors.ts';
-import { LeaseAcquisitionError, type Refused } from '../run/leases.ts';
-import { approvalHint, isWithoutApproval } from './approval-notice.ts';
+import { type FailedLease, LeaseAcquisitionError } from '../run/leases.ts';
+import { ErrorWithHint } from './call-hints.ts';
 import { Cancelled, Declined, EXIT, RemoteError } from './errors.ts';
-import { ErrorWithHint } from './explain-denial.ts';
 import { escapeControls, escapeText } from './output/cells.ts';
 import { type Identity, mayBeAdministrator, type Settings, titleOf } from './settings/settings.ts';
 import { coloured, hasColours, printNotice, type Terminal } from './terminal.ts';
@@ -35,7 +34,7 @@ export function reportError(context: ErrorContext, error: unknown, settings: Set
     return printError(terminal, toLine(error.message), null, EXIT.USAGE);
   if (error instanceof RemoteError) return printError(terminal, toLine(error.message), error.hint, EXIT.ERROR);
   if (error instanceof LeaseAcquisitionError)
-    return Math.max(...error.refused.map((refused) => reportError(context, withSubject(refused), settings)));
+    return Math.max(...error.failures.map((failure) => reportError(context, withSubject(failure), settings)));
   if (error instanceof LeaseholdError) {
     const id = error.requestId === null ? '' : ` (${error.code}, request ${error.requestId})`;
     const hint = error instanceof ErrorWithHint ? error.hint : null;
@@ -76,10 +75,10 @@ function ownFrame(stack: string): string {
 
 function exitCodeOf(error: LeaseholdError): number {
   if (error.code === 'BAD_KEY' || error.code === 'BAD_OPTIONS') return EXIT.USAGE;
-  return isWithoutApproval(error) ? EXIT.NEGATIVE : EXIT.ERROR;
+  return NOT_APPROVED.has(error.code) ? EXIT.NEGATIVE : EXIT.ERROR;
 }
 
-function withSubject({ wanted: { name, path }, error }: Refused): unknown {
+function withSubject({ wanted: { name, path }, error }: FailedLease): unknown {
   if (!(error instanceof LeaseholdError)) return error;
   return new ErrorWithHint(error, error instanceof ErrorWithHint ? error.hint : null, `${name} (${path}): `);
 }
@@ -108,13 +107,39 @@ function messageFor({ code, message }: LeaseholdError, settings: Settings | null
     if (code === 'AUTH_FAILED' && who.kind !== 'token')
       return `Login failed: ${titleOf(who.name)} is not registered, or this is not its key`;
     if (code === 'UNAUTHENTICATED' || code === 'SESSION_EXPIRED') {
-      if (isAdminToken(who)) return 'This administrator token is not valid; it may be from an earlier start';
+      if (isAdminToken(who)) return 'This administrator token is not valid; it may be from before the last startup';
       if (who.kind === 'session') return 'Your session has expired';
     }
   }
   const address = settings?.address.value ?? '';
   const text = message.replace(/ Log in at .*$/, '');
   return address.startsWith('unix:') ? text.replace('http://localhost', address) : text;
+}
+
+const NOT_APPROVED: ReadonlySet<string> = new Set([
+  'APPROVAL_DENIED',
+  'APPROVAL_TIMED_OUT',
+  'APPROVAL_WITHDRAWN',
+  'NO_APPROVER',
+]);
+
+/** The hint for an error about an approval; null for any other error. */
+function approvalHint({ code, approvalId }: LeaseholdError): string | null {
+  switch (code) {
+    case 'APPROVAL_PENDING':
+      return `Run the command again to continue waiting. An operator can run: leasehold approve ${approvalId}`;
+    case 'APPROVAL_DENIED':
+      return `To see the request and the answer: leasehold approve show ${approvalId}`;
+    case 'APPROVAL_TIMED_OUT':
+    case 'APPROVAL_WITHDRAWN':
+      return 'Run the command again to ask again.';
+    case 'NO_APPROVER':
+      return 'An administrator can add one: leasehold operator add NAME --role approver';
+    case 'APPROVAL_ENDED':
+      return 'To list the pending approvals: leasehold approve list';
+    default:
+      return null;
+  }
 }
 
 const LISTS: ReadonlyMap<string, string> = new Map([
@@ -153,7 +178,7 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun }: 
       }
       if (who?.kind === 'anonymous') return 'Use --agent NAME, --token-file FILE, or run `leasehold login`.';
       if (isAdminToken(who)) {
-        return `The token came from ${identity?.source}. The server makes a new token at each start; the current one is in daemon.token in its data directory.`;
+        return `The token came from ${identity?.source}. The server makes a new token at each startup; the current one is in daemon.token in its data directory.`;
       }
       return `The token came from ${identity?.source}.`;
     case 'AUTH_FAILED': {

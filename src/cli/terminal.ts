@@ -15,23 +15,23 @@ export interface Terminal {
   readonly workingDirectory: string;
   /** The caller's umask; this process uses a stricter one. */
   readonly umask: number;
-  readonly challengeService: ChallengeService;
+  readonly challengeServer: ChallengeServer;
 }
 
 /** A nonce that only the server of a data directory can answer. */
-interface ServiceChallenge {
+interface ServerChallenge {
   readonly nonce: string;
   isAnsweredBy(proof: string | null): boolean;
 }
 
 /** Returns null when no server has the data directory open. `address` is the URL in its address file. */
-export type ChallengeService = (dataDir: string, address: string) => Promise<ServiceChallenge | null>;
+export type ChallengeServer = (dataDir: string, address: string) => Promise<ServerChallenge | null>;
 
-export function processTerminal(umask: number, challengeService: ChallengeService): Terminal {
+export function processTerminal(umask: number, challengeServer: ChallengeServer): Terminal {
   const { stdin, stdout, stderr, env } = process;
   stdout.on('error', exitOnWriteError);
   stderr.on('error', () => undefined);
-  return { stdin, stdout, stderr, environment: env, workingDirectory: process.cwd(), umask, challengeService };
+  return { stdin, stdout, stderr, environment: env, workingDirectory: process.cwd(), umask, challengeServer };
 }
 
 function exitOnWriteError({ code = '' }: NodeJS.ErrnoException): void {

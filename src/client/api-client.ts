@@ -119,8 +119,13 @@ export class ApiClient {
     return { data, meta: meta ?? whole, bytes };
   }
 
-  async post<T>(path: string, body: object, { signal }: CallOptions): Promise<T> {
-    return (await this.ask<T>({ method: 'POST', path, body, retry: 'idempotency-key', signal })).data;
+  async post<T>(
+    path: string,
+    body: object | undefined,
+    { signal }: CallOptions,
+    retry: RequestSpec['retry'] = 'idempotency-key',
+  ): Promise<T> {
+    return (await this.ask<T>({ method: 'POST', path, body, retry, signal })).data;
   }
 
   /** `by`: a deleted name may be reused before a retry, but an id may not. */
@@ -131,6 +136,20 @@ export class ApiClient {
       { method: 'DELETE', path, headers: preconditionHeaders(options), retry, signal },
       this.caller,
     );
+  }
+}
+
+/** A group of calls. */
+export class Calls {
+  readonly #api: ApiClient;
+
+  constructor(api: ApiClient) {
+    this.#api = api;
+  }
+
+  /** WHY not a field: printing an object shows its fields. */
+  protected get api(): ApiClient {
+    return this.#api;
   }
 }
 

@@ -1,5 +1,5 @@
 /** Calls on the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
-import type { ApiClient, CallOptions } from './api-client.ts';
+import { type CallOptions, Calls } from './api-client.ts';
 import { LeaseholdError } from './errors.ts';
 import type {
   AuditEntry,
@@ -20,8 +20,8 @@ const STATE_TIMEOUT_MS = 600_000;
 
 export interface Export {
   /**
-   * `seq hmac mac epoch tree control` of the head record, by which a verifier detects a truncated log; null for an
-   * empty log.
+   * `seq hmac mac epoch tree control` of the head record, by which a verifier detects a truncated audit log; null for
+   * an empty one.
    */
   readonly head: string | null;
   /** The entries, oldest first. Can be iterated once. */
@@ -30,31 +30,20 @@ export interface Export {
   readonly bytes: ReadableStream<Uint8Array>;
 }
 
-/** Checks in addition to the log: every row against it, and every encrypted value. */
+/** Checks in addition to the audit log: every row against it, and every encrypted value. */
 export interface StateOptions {
   readonly state?: boolean;
   readonly values?: boolean;
 }
 
-export class Audit {
-  readonly #api: ApiClient;
-
-  constructor(api: ApiClient) {
-    this.#api = api;
-  }
-
+export class Audit extends Calls {
   /** Lists entries, newest first unless `order` is `asc`. */
   list(filter: AuditFilter = {}, options: CallOptions = {}): Promise<Page<AuditEntry>> {
-    return this.#api.page<AuditEntry>(AUDIT, filter, options);
+    return this.api.page(AUDIT, filter, options);
   }
 
-  /** The newest entry that changed the resource; null if the log contains none. */
-  async lastChange(
-    resource: string,
-    events: readonly string[],
-    { signal }: CallOptions = {},
-  ): Promise<AuditEntry | null> {
-    const options = signal === undefined ? {} : { signal };
+  /** The newest entry that changed the resource; null if the audit log contains none. */
+  async lastChange(resource: string, events: readonly string[], options: CallOptions = {}): Promise<AuditEntry | null> {
     const pages = await Promise.all(
       events.map((event_type) => this.list({ resource, event_type, result: 'allowed', limit: 1 }, options)),
     );
@@ -62,53 +51,48 @@ export class Audit {
   }
 
   /**
-   * Makes the server verify the whole log. A long log takes a long time, so choose the client's `timeoutMs`
+   * Makes the server verify the whole audit log. A long one takes a long time, so choose the client's `timeoutMs`
    * accordingly. A check of the state may take ten minutes.
    */
   verify({ state, values, ...options }: CallOptions & StateOptions = {}): Promise<Verification> {
     const query = { ...(state ? { state: 'true' } : {}), ...(values ? { values: 'true' } : {}) };
     const limits = state || values ? { timeoutMs: STATE_TIMEOUT_MS } : {};
-    return this.#api.read<Verification>(`${AUDIT}/verify`, query, { ...options, ...limits });
+    return this.api.read<Verification>(`${AUDIT}/verify`, query, { ...options, ...limits });
   }
 
   readCheckpoint(options: CallOptions = {}): Promise<Checkpoint> {
-    return this.#api.read<Checkpoint>(`${AUDIT}/checkpoint`, {}, options);
+    return this.api.read(`${AUDIT}/checkpoint`, {}, options);
   }
 
-  /** The proof that entry `seq` is in the log, with the receipt for third parties. */
+  /** The proof that entry `seq` is in the audit log, with the receipt for third parties. */
   proveEntry(seq: number, options: CallOptions = {}): Promise<EntryProof> {
-    return this.#api.read<EntryProof>(`${AUDIT}/entries/${seq}/proof`, {}, options);
+    return this.api.read(`${AUDIT}/entries/${seq}/proof`, {}, options);
   }
 
   /**
-   * The proof that the log of `to` entries extends the log of `from` entries. By default `to` is the newest
+   * The proof that the audit log of `to` entries extends the one of `from` entries. By default `to` is the newest
    * checkpoint's size.
    */
   proveConsistency({ from, to }: { from: number; to?: number }, options: CallOptions = {}): Promise<ConsistencyProof> {
-    return this.#api.read<ConsistencyProof>(
-      `${AUDIT}/consistency`,
-      { from, ...(to === undefined ? {} : { to }) },
-      options,
-    );
+    return this.api.read(`${AUDIT}/consistency`, { from, to }, options);
   }
 
   readProgress(options: CallOptions = {}): Promise<VerificationProgress> {
-    return this.#api.read<VerificationProgress>(`${AUDIT}/verify/progress`, {}, options);
+    return this.api.read(`${AUDIT}/verify/progress`, {}, options);
   }
 
   /** The entries that the audit log has lost, if the server is in recovery mode because of it. */
   readRollback(options: CallOptions = {}): Promise<Rollback> {
-    return this.#api.read<Rollback>(`${AUDIT}/rollback`, {}, options);
+    return this.api.read(`${AUDIT}/rollback`, {}, options);
   }
 
-  async acceptRollback({ signal }: CallOptions = {}): Promise<Health> {
-    const spec = { method: 'POST', path: `${AUDIT}/rollback`, body: {}, retry: 'never', signal } as const;
-    return (await this.#api.ask<Health>(spec)).data;
+  acceptRollback(options: CallOptions = {}): Promise<Health> {
+    return this.api.post(`${AUDIT}/rollback`, {}, options, 'never');
   }
 
   async export({ signal }: CallOptions = {}): Promise<Export> {
     const spec = { method: 'GET', path: `${AUDIT}/export`, retry: 'always', signal } as const;
-    const { body, headers } = await this.#api.stream(spec);
+    const { body, headers } = await this.api.stream(spec);
     const isLines = headers.get('content-type')?.startsWith('application/x-ndjson') === true;
     if (body === null || !isLines)
       throw new LeaseholdError('INVALID_RESPONSE', 'the response is not an export of the audit log');

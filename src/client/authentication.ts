@@ -2,9 +2,8 @@
 import { Secret } from '../vault/credentials/credential.ts';
 import { badOption, LeaseholdError } from './errors.ts';
 import { Expiry } from './expiry.ts';
-import { fromBase64, toBase64 } from './key-formats.ts';
 import { abortable } from './retries.ts';
-import type { Signer } from './signers.ts';
+import { fromBase64, type Signer, toBase64 } from './signers.ts';
 import type { AuthProvider, Transport } from './transport.ts';
 import type { AgentSession, Challenge, SessionWire } from './types.ts';
 

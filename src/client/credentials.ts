@@ -3,6 +3,7 @@ import { Secret } from '../vault/credentials/credential.ts';
 import {
   type ApiClient,
   type CallOptions,
+  Calls,
   type ListAllOptions,
   type ReplaceOptions,
   type Tagged,
@@ -11,7 +12,7 @@ import {
 import type { LeaseCache } from './cache.ts';
 import { type ClockReading, Expiry } from './expiry.ts';
 import { leaseAddress } from './leases.ts';
-import { MAX_VALUE_BYTES } from './responses.ts';
+import { MAX_VALUE_BYTES } from './read-response.ts';
 import type {
   CredentialMetadata,
   CredentialsFilter,
@@ -46,12 +47,11 @@ export interface Stored extends StoredCredential {
 
 const addressOf = (path: string): string => `${CREDENTIALS}/${toSegments(path)}`;
 
-export class Credentials {
-  readonly #api: ApiClient;
+export class Credentials extends Calls {
   readonly #cache: LeaseCache;
 
   constructor(api: ApiClient, cache: LeaseCache) {
-    this.#api = api;
+    super(api);
     this.#cache = cache;
   }
 
@@ -71,7 +71,7 @@ export class Credentials {
       signal,
       maxBytes: MAX_VALUE_BYTES,
     } as const;
-    const { data, sentAt } = await this.#api.ask<RetrievedWire>(spec);
+    const { data, sentAt } = await this.api.ask<RetrievedWire>(spec);
     const { value, ...others } = data;
     const retrieved: Retrieved = { ...others, value: new Secret(value) };
     const expiry = this.#cache.isOn ? await this.#readExpiry(others.lease_id, sentAt, signal) : null;
@@ -86,7 +86,7 @@ export class Credentials {
   async #readExpiry(leaseId: string, sentAt: ClockReading, signal: AbortSignal | undefined): Promise<Expiry | null> {
     const spec = { method: 'GET', path: leaseAddress(leaseId), retry: 'never', signal } as const;
     try {
-      const { issued_at, expires_at, status } = (await this.#api.ask<Lease>(spec)).data;
+      const { issued_at, expires_at, status } = (await this.api.ask<Lease>(spec)).data;
       return status === 'active' ? new Expiry(sentAt, Date.parse(expires_at) - Date.parse(issued_at)) : null;
     } catch {
       return null;
@@ -103,30 +103,30 @@ export class Credentials {
       retry: 'idempotency-key',
       signal,
     } as const;
-    const storing = this.#api.ask<StoredCredential>(spec);
+    const storing = this.api.ask<StoredCredential>(spec);
     const { data, headers } = await this.#cache.invalidateAfter({ path: others.path }, storing);
     return { ...data, version: Number(headers.get('leasehold-version')) || null };
   }
 
   async readMetadata(path: string, options: CallOptions = {}): Promise<CredentialMetadata> {
-    return this.#api.read<CredentialMetadata>(addressOf(path), { view: 'metadata' }, options);
+    return this.api.read(addressOf(path), { view: 'metadata' }, options);
   }
 
   async readMetadataTagged(path: string, options: CallOptions = {}): Promise<Tagged<CredentialMetadata>> {
-    return this.#api.readTagged<CredentialMetadata>(addressOf(path), options, { view: 'metadata' });
+    return this.api.readTagged(addressOf(path), options, { view: 'metadata' });
   }
 
   list(filter: CredentialsFilter = {}, options: CallOptions = {}): Promise<Page<ListedCredential>> {
-    return this.#api.page<ListedCredential>(CREDENTIALS, filter, options);
+    return this.api.page(CREDENTIALS, filter, options);
   }
 
   listAll(filter: Omit<CredentialsFilter, 'limit' | 'offset'> = {}, options: ListAllOptions = {}) {
-    return this.#api.pages<ListedCredential>(CREDENTIALS, filter, options);
+    return this.api.pages<ListedCredential>(CREDENTIALS, filter, options);
   }
 
   /** Deletes all versions and revokes their leases. */
   async delete(path: string, options: ReplaceOptions = {}): Promise<void> {
-    await this.#cache.invalidateAfter({ path }, this.#api.remove(addressOf(path), options, 'name'));
+    await this.#cache.invalidateAfter({ path }, this.api.remove(addressOf(path), options, 'name'));
   }
 
   forgetCached(): void {

@@ -63,7 +63,7 @@ export class LeaseholdError extends Error {
   }
 }
 
-/** `rule` states what the option must be. */
+/** `rule` completes the sentence "The option …". */
 export function badOption(option: string, rule: string): LeaseholdError {
   return new LeaseholdError('BAD_OPTIONS', `${option}: ${rule}`, { option });
 }

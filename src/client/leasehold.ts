@@ -3,8 +3,6 @@
  * Deno and browsers. It sends nothing before the first call.
  */
 import { Secret } from '../vault/credentials/credential.ts';
-import { parseAddress } from './address.ts';
-import { Agents } from './agents.ts';
 import { ApiClient, type CallOptions } from './api-client.ts';
 import { Approvals } from './approvals.ts';
 import { Audit } from './audit.ts';
@@ -15,10 +13,10 @@ import { badOption, LeaseholdError } from './errors.ts';
 import { ExposureCalls } from './exposure.ts';
 import { Keys } from './keys.ts';
 import { Leases } from './leases.ts';
+import { Agents, Operators, Policies } from './named-resources.ts';
 import { caFetch, safeFetch } from './node-fetch.ts';
-import { Operators } from './operators.ts';
 import { Overview } from './overview.ts';
-import { Policies } from './policies.ts';
+import { parseServerUrl } from './server-url.ts';
 import { SignIn } from './sign-in.ts';
 import type { Signer } from './signers.ts';
 import { type AuthProvider, Transport } from './transport.ts';
@@ -31,8 +29,7 @@ import type {
   UseRequest,
   UseResponse,
 } from './types.ts';
-import { fetchUpstream, type UseFetchInit } from './upstream-fetch.ts';
-import { Targets, toBaseUrl, USE_TIMEOUT_MS, UseLeases, use } from './use.ts';
+import { fetchUpstream, Targets, toBaseUrl, USE_TIMEOUT_MS, type UseFetchInit, UseLeases, use } from './use.ts';
 
 export interface LeaseholdOptions {
   /** The server's URL, such as `https://vault.example.org` or `http://127.0.0.1:7700`. */
@@ -93,7 +90,7 @@ export class Leasehold {
     const { approvalRetries = retries, onApprovalPending } = options;
     checkNumber('approvalRetries', approvalRetries, 0);
     checkNumber('cache', cache, 0);
-    this.address = parseAddress(options.address, insecureHttp);
+    this.address = parseServerUrl(options.address, insecureHttp);
     this.#transport = new Transport({
       base: this.address,
       fetch: fetchOf(options),
@@ -176,9 +173,8 @@ export class Leasehold {
   }
 
   /** Extends the session of the token in use. Only for an operator. */
-  async renewSession({ signal }: CallOptions = {}): Promise<CallerSession> {
-    const spec = { method: 'POST', path: `${this.#session}/renew`, retry: 'always', signal } as const;
-    return toCurrentSession((await this.#api.ask<CurrentSessionWire>(spec)).data);
+  async renewSession(options: CallOptions = {}): Promise<CallerSession> {
+    return toCurrentSession(await this.#api.post(`${this.#session}/renew`, undefined, options, 'always'));
   }
 
   /**
@@ -239,10 +235,10 @@ function checkNumber(name: string, value: number, min: number): void {
 }
 
 export type { CallOptions, ListAllOptions, PutOptions, ReplaceOptions, Tagged } from './api-client.ts';
-export { groupApprovals } from './approval-groups.ts';
+export { groupApprovals } from './approvals.ts';
 export type { RetrieveOptions, Stored, StoreOptions } from './credentials.ts';
 export { type ClientCode, type ErrorCode, LeaseholdError } from './errors.ts';
 export { fileSigner, keySigner, type Signer } from './signers.ts';
 export type * from './types.ts';
-export type { UseFetchInit } from './upstream-fetch.ts';
+export type { UseFetchInit } from './use.ts';
 export { Secret };

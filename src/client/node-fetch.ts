@@ -6,17 +6,15 @@
  */
 import type { Agent, IncomingMessage, request as nodeRequest } from 'node:http';
 import type { LookupFunction } from 'node:net';
-import { isThisMachine } from './address.ts';
 import { badOption, LeaseholdError } from './errors.ts';
-import { notLeasehold } from './responses.ts';
+import { notLeasehold } from './read-response.ts';
+import { isThisMachine } from './server-url.ts';
 
 /** WHY less than 5 s: common proxies close a connection after 5 s without a request, and a request sent then fails. */
 const IDLE_MS = 4000;
 /** Interim responses to one request. WHY: nothing slows their sender down, and parsing them delays all other work. */
 const MAX_INTERIM_RESPONSES = 100;
 const PEM = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/;
-
-export type AgentSetup = (agent: Agent) => void;
 
 interface Connector {
   readonly request: typeof nodeRequest;
@@ -37,44 +35,36 @@ export const safeFetch: typeof fetch = (input, init) => {
 
 let sharedDirectFetch: typeof fetch | null = null;
 
-export function directFetch(setUp: AgentSetup = () => undefined): typeof fetch {
+interface ConnectorOptions {
+  readonly ca?: string;
+  readonly socketPath?: string;
+  /** Called with each agent before its first request. */
+  readonly setUp?: (agent: Agent) => void;
+}
+
+export function directFetch({ setUp, ...options }: ConnectorOptions = {}): typeof fetch {
   const connectors = new Map<string, Connector>();
   return (input, init) => {
     const { protocol } = new URL(String(input));
     let connector = connectors.get(protocol);
     if (connector === undefined) {
-      connector = protocol === 'https:' ? secureConnector({}) : plainConnector({});
-      setUp(connector.agent);
+      const { process } = globalThis;
+      const isTls = protocol === 'https:';
+      const http = isTls ? process.getBuiltinModule('node:https') : process.getBuiltinModule('node:http');
+      connector = { request: http.request, agent: new http.Agent({ ...agentOptions(), ...options }) };
+      setUp?.(connector.agent);
       connectors.set(protocol, connector);
     }
     return send(connector, input, init);
   };
 }
 
-export function unixFetch(socketPath: string, setUp: AgentSetup = () => undefined): typeof fetch {
-  const connector = plainConnector({ socketPath });
-  setUp(connector.agent);
-  return (input, init) => send(connector, input, init);
-}
-
 /** Trusts only these certificate authorities, and connects directly. @throws LeaseholdError BAD_OPTIONS */
-export function caFetch(ca: string, setUp: AgentSetup = () => undefined): typeof fetch {
+export function caFetch(ca: string, options: Pick<ConnectorOptions, 'setUp'> = {}): typeof fetch {
   if (!PEM.test(ca)) throw badOption('ca', 'must be one or more certificates in PEM');
   if (globalThis.process?.getBuiltinModule === undefined)
     throw badOption('ca', 'can be used in Node, Bun and Deno only');
-  const connector = secureConnector({ ca });
-  setUp(connector.agent);
-  return (input, init) => send(connector, input, init);
-}
-
-function plainConnector(options: { readonly socketPath?: string }): Connector {
-  const { Agent: PlainAgent, request } = globalThis.process.getBuiltinModule('node:http');
-  return { request, agent: new PlainAgent({ ...agentOptions(), ...options }) };
-}
-
-function secureConnector(options: { readonly ca?: string }): Connector {
-  const { Agent: SecureAgent, request } = globalThis.process.getBuiltinModule('node:https');
-  return { request, agent: new SecureAgent({ ...agentOptions(), ...options }) };
+  return directFetch({ ...options, ca });
 }
 
 /** WHY `proxyEnv` is empty: with NODE_USE_ENV_PROXY, Node's own agents use the proxies that the environment names. */

@@ -1,5 +1,5 @@
 /** Calls that show the vault as a whole. SOURCE: docs/api.md, "Overview". */
-import type { ApiClient, CallOptions } from './api-client.ts';
+import { type CallOptions, Calls } from './api-client.ts';
 import type {
   ActivityMinute,
   AttentionItem,
@@ -12,34 +12,28 @@ import type {
   VaultNode,
 } from './types.ts';
 
-export class Overview {
-  readonly #api: ApiClient;
-
-  constructor(api: ApiClient) {
-    this.#api = api;
-  }
-
+export class Overview extends Calls {
   matrix(query: MatrixQuery = {}, options: CallOptions = {}): Promise<Matrix> {
-    return this.#api.read<Matrix>('/api/v1/matrix', query, options);
+    return this.api.read('/api/v1/matrix', query, options);
   }
 
   tree(query: TreeQuery = {}, options: CallOptions = {}): Promise<Tree> {
-    return this.#api.read<Tree>('/api/v1/tree', query, options);
+    return this.api.read('/api/v1/tree', query, options);
   }
 
   search(query: SearchQuery, options: CallOptions = {}): Promise<SearchResults> {
-    return this.#api.read<SearchResults>('/api/v1/search', query, options);
+    return this.api.read('/api/v1/search', query, options);
   }
 
   attention(options: CallOptions = {}): Promise<AttentionItem[]> {
-    return this.#api.read<AttentionItem[]>('/api/v1/attention', {}, options);
+    return this.api.read('/api/v1/attention', {}, options);
   }
 
   activity(options: CallOptions = {}): Promise<ActivityMinute[]> {
-    return this.#api.read<ActivityMinute[]>('/api/v1/activity', {}, options);
+    return this.api.read('/api/v1/activity', {}, options);
   }
 
   nodes(options: CallOptions = {}): Promise<VaultNode[]> {
-    return this.#api.read<VaultNode[]>('/api/v1/nodes', {}, options);
+    return this.api.read('/api/v1/nodes', {}, options);
   }
 }

@@ -1,5 +1,5 @@
 /** Calls that sign an operator in to the console, in a browser. SOURCE: docs/operators.md, "Signing in". */
-import type { ApiClient, CallOptions } from './api-client.ts';
+import { type CallOptions, Calls } from './api-client.ts';
 import type {
   AssertionOptions,
   AssertionRequest,
@@ -17,15 +17,9 @@ import type {
 const AUTH = '/api/v1/auth';
 
 /** WHY never repeated: a challenge, a code and a state work once. */
-export class SignIn {
-  readonly #api: ApiClient;
-
-  constructor(api: ApiClient) {
-    this.#api = api;
-  }
-
+export class SignIn extends Calls {
   methods(options: CallOptions = {}): Promise<SignInMethods> {
-    return this.#api.read<SignInMethods>(`${AUTH}/methods`, {}, options);
+    return this.api.read(`${AUTH}/methods`, {}, options);
   }
 
   /** Splits the token in use: the response sets one half as a cookie, and `session_part` is the other half. */
@@ -33,43 +27,42 @@ export class SignIn {
     // WHY the credentials: without them a browser rejects the cookie.
     const cookies = { credentials: 'same-origin' } as const;
     const spec = { method: 'POST', path: `${AUTH}/browser`, body: {}, retry: 'never', signal, ...cookies } as const;
-    return (await this.#api.ask<BrowserSession>(spec)).data;
+    return (await this.api.ask<BrowserSession>(spec)).data;
   }
 
   passkeyOptions(options: CallOptions = {}): Promise<AssertionOptions> {
-    return this.#post<AssertionOptions>('passkey/options', {}, options);
+    return this.#post('passkey/options', {}, options);
   }
 
   verifyPasskey(body: AssertionRequest, options: CallOptions = {}): Promise<BrowserSession> {
-    return this.#post<BrowserSession>('passkey/verify', body, options);
+    return this.#post('passkey/verify', body, options);
   }
 
   registrationOptions(body: RegistrationOptionsRequest, options: CallOptions = {}): Promise<RegistrationOptions> {
-    return this.#post<RegistrationOptions>('passkey/register-options', body, options);
+    return this.#post('passkey/register-options', body, options);
   }
 
   registerPasskey(body: RegistrationRequest, options: CallOptions = {}): Promise<Passkey> {
-    return this.#post<Passkey>('passkey/register', body, options);
+    return this.#post('passkey/register', body, options);
   }
 
   oidcOptions(options: CallOptions = {}): Promise<OidcOptions> {
-    return this.#post<OidcOptions>('oidc/options', {}, options);
+    return this.#post('oidc/options', {}, options);
   }
 
   verifyOidc(body: OidcRequest, options: CallOptions = {}): Promise<BrowserSession> {
-    return this.#post<BrowserSession>('oidc/verify', body, options);
+    return this.#post('oidc/verify', body, options);
   }
 
   issueHandoff(options: CallOptions = {}): Promise<OneTimeCode> {
-    return this.#post<OneTimeCode>('handoff', {}, options);
+    return this.#post('handoff', {}, options);
   }
 
   redeemHandoff(code: string, options: CallOptions = {}): Promise<BrowserSession> {
-    return this.#post<BrowserSession>('handoff/redeem', { code }, options);
+    return this.#post('handoff/redeem', { code }, options);
   }
 
-  async #post<T>(path: string, body: object, { signal }: CallOptions): Promise<T> {
-    const spec = { method: 'POST', path: `${AUTH}/${path}`, body, retry: 'never', signal } as const;
-    return (await this.#api.ask<T>(spec)).data;
+  #post<T>(path: string, body: object, options: CallOptions): Promise<T> {
+    return this.api.post(`${AUTH}/${path}`, body, options, 'never');
   }
 }

@@ -2,7 +2,7 @@
 
 import { LeaseholdError } from './errors.ts';
 import { type ClockReading, now } from './expiry.ts';
-import { discard, notLeasehold, readJson, reasonOf, toError } from './responses.ts';
+import { discard, notLeasehold, readJson, reasonOf, toError } from './read-response.ts';
 import { backoffMs, mayHaveSucceeded, pause } from './retries.ts';
 import type { Meta } from './types.ts';
 

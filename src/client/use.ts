@@ -3,20 +3,20 @@
  * Targets determine the allowed destinations, and use leases have tokens for base URLs. SOURCE: docs/api.md, "Targets",
  * "Brokered use".
  */
-
 import { pathViolation } from '../core/path.ts';
 import { Secret } from '../vault/credentials/credential.ts';
 import { MAX_TARGETS } from '../vault/use/target.ts';
 import {
   type ApiClient,
   type CallOptions,
+  Calls,
   type PutOptions,
   type ReplaceOptions,
   type Tagged,
   toSegments,
 } from './api-client.ts';
 import { badOption, LeaseholdError } from './errors.ts';
-import { fromBase64, toBase64 } from './key-formats.ts';
+import { fromBase64, toBase64 } from './signers.ts';
 import type {
   AgentUseLease,
   CredentialTargets,
@@ -30,7 +30,7 @@ import type {
 /** Longer than the server waits for the head of an upstream's response. */
 export const USE_TIMEOUT_MS = 660_000;
 /** Limit for the body of the upstream's response; the server truncates the rest. */
-export const MAX_USE_BODY_BYTES = 2 * 1024 * 1024;
+const MAX_USE_BODY_BYTES = 2 * 1024 * 1024;
 /** No response exceeds this size, however JSON escapes the body. */
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 /** Methods that change nothing at the upstream, so that they can be repeated. */
@@ -85,52 +85,123 @@ export function toBaseUrl(address: string, path: string, target: number | null):
 
 const SELECTOR_RULE = 'must not have a segment such as - or -1, which ends the path in a base URL';
 
-export class Targets {
-  readonly #api: ApiClient;
-
-  constructor(api: ApiClient) {
-    this.#api = api;
-  }
-
+export class Targets extends Calls {
   /** Sets or replaces the targets and the placement. Ends the credential's use leases. */
   put(path: string, body: PutTargetsRequest, options: PutOptions = {}): Promise<CredentialTargets> {
-    return this.#api.put<CredentialTargets>(addressOf(path), body, options);
+    return this.api.put(addressOf(path), body, options);
   }
 
   /** @throws LeaseholdError NOT_FOUND if there are no targets, … */
   async read(path: string, options: CallOptions = {}): Promise<CredentialTargets> {
-    return this.#api.read<CredentialTargets>(addressOf(path), {}, options);
+    return this.api.read(addressOf(path), {}, options);
   }
 
   readTagged(path: string, options: CallOptions = {}): Promise<Tagged<CredentialTargets>> {
-    return this.#api.readTagged<CredentialTargets>(addressOf(path), options);
+    return this.api.readTagged(addressOf(path), options);
   }
 
   /** Deletes the targets, and ends the credential's use leases. The credential can then not be used. */
   async delete(path: string, options: ReplaceOptions = {}): Promise<void> {
-    return this.#api.remove(addressOf(path), options, 'name');
+    return this.api.remove(addressOf(path), options, 'name');
   }
 }
 
 const addressOf = (path: string): string => `/api/v1/targets/${toSegments(path)}`;
 
 /** Calls on use leases, whose tokens are accepted only at base URLs. */
-export class UseLeases {
-  readonly #api: ApiClient;
-
-  constructor(api: ApiClient) {
-    this.#api = api;
-  }
-
+export class UseLeases extends Calls {
   /**
    * Issues the agent a lease with a token that an SDK sends as its API key to the base URL. `leases.revoke` revokes it.
    * The server keeps no response with a token, so a lost one is not retried. @throws LeaseholdError ACCESS_DENIED,
    * NOT_FOUND, …
    */
-  async issue(body: UseLeaseRequest, { signal }: CallOptions = {}): Promise<AgentUseLease> {
-    const spec = { method: 'POST', path: '/api/v1/leases/use', body, retry: 'if-not-applied', signal } as const;
-    const { token, env, ...lease } = (await this.#api.ask<UseLeaseWire>(spec)).data;
+  async issue(body: UseLeaseRequest, options: CallOptions = {}): Promise<AgentUseLease> {
+    const issuing = this.api.post<UseLeaseWire>('/api/v1/leases/use', body, options, 'if-not-applied');
+    const { token, env, ...lease } = await issuing;
     const variables = Object.entries(env).map(([name, value]) => [name, new Secret(value)] as const);
     return { ...lease, token: new Secret(token), env: Object.fromEntries(variables) };
   }
+}
+
+export interface UseFetchInit extends RequestInit {
+  readonly ttlSeconds?: number;
+  readonly purpose?: string;
+}
+
+type Use = (request: UseRequest, options: { readonly signal: AbortSignal }) => Promise<UseResponse>;
+
+/** @throws LeaseholdError for a rejection by the server; TypeError, like `fetch`, for a request that cannot exist */
+export async function fetchUpstream(
+  use: Use,
+  path: string,
+  input: string | URL | Request,
+  { ttlSeconds, purpose, ...init }: UseFetchInit,
+): Promise<Response> {
+  const url = parseUrl(input instanceof Request ? input.url : String(input));
+  const request = new Request(input, init);
+  const reply = await use(
+    {
+      path,
+      method: request.method,
+      url,
+      headers: Object.fromEntries(request.headers),
+      ...encodeBody(new Uint8Array(await request.arrayBuffer())),
+      ...(ttlSeconds === undefined ? {} : { ttl: ttlSeconds }),
+      ...(purpose === undefined ? {} : { purpose }),
+    },
+    { signal: request.signal },
+  );
+  return toResponse(reply, request.method, url);
+}
+
+/** Drops the fragment, as `fetch` does. @throws LeaseholdError INVALID_REQUEST */
+function parseUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url === null) throw new LeaseholdError('INVALID_REQUEST', 'url: must be an absolute URL');
+  // WHY checked here: the runtime's own error message would quote the password.
+  if (url.username !== '' || url.password !== '') {
+    throw new LeaseholdError('INVALID_REQUEST', 'url: must not contain a user or a password');
+  }
+  url.hash = '';
+  return url.href;
+}
+
+/** SOURCE: Fetch, "null body status" */
+const BODYLESS: ReadonlySet<number> = new Set([101, 103, 204, 205, 304]);
+
+/** @throws LeaseholdError INVALID_RESPONSE for a status or a header that a `Response` cannot have */
+function toResponse(reply: UseResponse, method: string, url: string): Response {
+  const { status, headers: fields } = reply;
+  const bytes = decodeBody(reply);
+  const content = method === 'HEAD' || BODYLESS.has(status) ? null : reply.truncated ? truncatedBody(bytes) : bytes;
+  try {
+    const headers = new Headers();
+    for (const [name, values] of Object.entries(fields)) {
+      for (const value of [values].flat()) headers.append(name, value);
+    }
+    // The same header as on the base URL.
+    headers.set('x-leasehold-lease', reply.lease_id);
+    const response = new Response(content, { status, headers });
+    // WHY: the constructor has no option for it, and some programs read it.
+    return Object.defineProperty(response, 'url', { value: url });
+  } catch (error) {
+    throw new LeaseholdError('INVALID_RESPONSE', 'the upstream sent a status or a header that fetch does not allow', {
+      status,
+      cause: error,
+    });
+  }
+}
+
+/** Yields the received bytes and then fails, so that no program uses a part as the whole. */
+function truncatedBody(bytes: Uint8Array<ArrayBuffer>): ReadableStream<Uint8Array<ArrayBuffer>> {
+  return new ReadableStream({
+    start(controller) {
+      controller.enqueue(bytes);
+    },
+    pull(controller) {
+      const limit = `${MAX_USE_BODY_BYTES / 1024 ** 2} MiB`;
+      const message = `the response of the upstream was truncated at ${limit}, the limit of one call; use baseURL for longer ones`;
+      controller.error(new LeaseholdError('TRUNCATED', message));
+    },
+  });
 }

@@ -1,10 +1,11 @@
 /**
- * Parses the words of a program with commander. Errors never repeat an argument or the value of a flag, because it may
- * be a secret. Commander's own messages would repeat it.
+ * Parses the words of a program with commander, and its environment variables. Errors never repeat an argument or the
+ * value of a flag, because it may be a secret. Messages of commander would repeat it.
  */
 import { Command as Commander, CommanderError, Option } from 'commander';
 import { nearest } from '../core/operator-text.ts';
 import { UsageError } from '../platform/errors.ts';
+import { CLIENT_FLAGS } from './client-flags.ts';
 import type { Environment, Flag, Flags, FlagValues } from './flag.ts';
 
 /** The texts given for each flag, by name; a switch has the text `true`. */
@@ -166,4 +167,45 @@ export function missingArgument(called: Called | null, name: string): UsageError
 
 export function usageError(called: Called | null, message: string): UsageError {
   return new UsageError(message, `${called === null ? 'leasehold' : called.line} --help`);
+}
+
+const PREFIX = 'LEASEHOLD_';
+
+export function variableOf(flag: string): string {
+  return PREFIX + flag.toUpperCase().replaceAll('-', '_');
+}
+
+const OTHERS = ['AUDIT_KEY', 'DATABASE_URL', 'SIGIGN', 'TOKEN'].map((name) => PREFIX + name);
+
+/** Kubernetes sets these variables in every pod for a Service named `leasehold`. */
+const OF_KUBERNETES = /^(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
+const ADDRESS_OF_KUBERNETES = /^(?:tcp|udp|sctp):\/\//;
+const OF_TESTS = /^TEST_/;
+
+/** @throws UsageError, which names the variable and never its value */
+export function rejectUnknownVariables(environment: Environment, flags: Flags): void {
+  const known = [
+    ...Object.values<Flag>(CLIENT_FLAGS).flatMap(({ variable }) => variable ?? []),
+    ...Object.values(flags).flatMap(({ variable }) => variable ?? []),
+    ...OTHERS,
+  ];
+  for (const [variable, value = ''] of Object.entries(environment)) {
+    if (!variable.startsWith(PREFIX) || known.includes(variable)) continue;
+    const name = variable.slice(PREFIX.length);
+    if (OF_KUBERNETES.test(name) || OF_TESTS.test(name)) continue;
+    if (name === 'PORT' && ADDRESS_OF_KUBERNETES.test(value)) continue;
+    const near = nearest(variable, known);
+    throw new UsageError(`${variable} is not a setting. ${near === null ? 'Unset it.' : `Did you mean ${near}?`}`);
+  }
+}
+
+/** WHY: npm reads a flag without `--` as its own option, and the program would use the default. @throws UsageError */
+export function rejectFlagsKeptByNpm(
+  flags: Readonly<Record<string, unknown>>,
+  environment: Environment,
+  script: string,
+): void {
+  const kept = Object.keys(flags).find((name) => environment[`npm_config_${name.replaceAll('-', '_')}`] !== undefined);
+  if (kept === undefined) return;
+  throw new UsageError(`npm kept --${kept} for itself: put -- before the flags, as in ${script} -- --${kept} …`);
 }

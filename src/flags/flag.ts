@@ -26,6 +26,12 @@ export type Flags = Readonly<Record<string, Flag>>;
 
 export type FlagValues<F extends Flags> = { readonly [Name in keyof F]: F[Name] extends Flag<infer T> ? T : never };
 
+/** The fields that have a value, for a request. A flag that is not given is null. */
+export function withoutNulls<T extends object>(fields: T): { readonly [Name in keyof T]?: NonNullable<T[Name]> } {
+  const entries = Object.entries(fields).filter(([, value]) => value !== null && value !== undefined);
+  return Object.fromEntries(entries) as { readonly [Name in keyof T]?: NonNullable<T[Name]> };
+}
+
 type Details = Pick<Flag, 'short' | 'variable'>;
 
 export function toggle(help: string, details: Details = {}): Flag<boolean> {

@@ -9,7 +9,7 @@ import { knownComponents } from '../api/resource-schemas.ts';
 import * as responses from '../api/responses.ts';
 import * as signIn from '../api/sign-in.ts';
 import { PERMISSIONS, type Permission } from '../core/permissions.ts';
-import { readVersion } from '../platform/version.ts';
+import { readVersion } from '../platform/installation.ts';
 import type { Route, RouteGroup } from './route.ts';
 
 type Json = Record<string, unknown>;

@@ -9,7 +9,7 @@ import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { MAX_URL_LENGTH } from '../vault/use/upstream-url.ts';
-import type { ActingAgent } from './agent.ts';
+import type { ActingAgent } from './mcp-server.ts';
 import { ErrorWithAdvice, oneOf, PATH, readPath, strict, type Tool, ToolError } from './tool.ts';
 import { quote, showResponse } from './untrusted.ts';
 
@@ -48,7 +48,7 @@ const output = strict({
   headers: Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())])),
   body: Type.String(),
   body_encoding: oneOf(['utf8', 'base64'], '`base64` for a body that is not text.'),
-  truncated: Type.Boolean({ description: 'Whether the body is longer than what is returned.' }),
+  truncated: Type.Boolean({ description: 'Whether the body is longer than the returned part.' }),
   redactions: Type.Integer({ description: 'How often the vault replaced the credential in the response.' }),
   lease_id: Type.String({ description: 'The lease of this request, which has ended.' }),
   note: Type.String(),

@@ -1,22 +1,29 @@
 /**
- * Tools and their calls. A call returns data, checked against the tool's schema, or a tool error with a code and a
+ * Tools and their calls. A call returns data, checked against the schema of the tool, or a tool error with a code and a
  * sentence. Any exception other than a ToolError or a LeaseholdError is a bug: its kind is logged, and the model
- * receives no details.
+ * receives no details. A call that waits for an approval, or ends without one, has a result of its own. A client that
+ * can open links is asked to open the page of the approval for its user; for other clients the result contains the
+ * link. Only an operator who has signed in can answer there.
  */
-
 import {
+  type CallToolResult,
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
   fromJsonSchema,
+  type InputRequiredResult,
+  inputRequired,
   type JsonSchemaType,
   type jsonSchemaValidator,
   type McpServer,
+  type ServerContext,
   type ToolAnnotations,
 } from '@modelcontextprotocol/server';
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv';
 import { type Static, type TObject, type TProperties, Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
+import { UUID } from '../core/names.ts';
 import { type CredentialPath, pathViolation } from '../core/path.ts';
 import { errnoSuffix } from '../platform/errors.ts';
-import type { ApprovalResults } from './approvals.ts';
 
 export class ToolError extends Error {
   readonly code: 'INVALID_REQUEST' | 'NOT_ALLOWED' | 'BUSY' | 'STOPPING';
@@ -129,13 +136,13 @@ function sentenceOf(error: unknown, tool: string, log: (line: string) => void): 
   }
   // WHY no message: an error of Node may quote a value.
   log(`${tool} failed: ${error instanceof Error ? error.name : typeof error}${errnoSuffix(error)}`);
-  return 'INTERNAL_ERROR: the server failed; its log has the kind of the error';
+  return 'INTERNAL_ERROR: the MCP server failed; its standard error shows the kind of the error';
 }
 
 function adviceFor(error: LeaseholdError): string {
   if (error instanceof ErrorWithAdvice) return ` ${error.advice}`;
   const { code, retryAfterSeconds } = error;
-  if (code === 'ACCESS_DENIED') return ' (explain_access shows why, and what an operator can do)';
+  if (code === 'ACCESS_DENIED') return ' (explain_access shows the reason, and how an operator can grant access)';
   return retryAfterSeconds === null ? '' : ` (try again in ${retryAfterSeconds} s)`;
 }
 
@@ -144,4 +151,74 @@ export function readPath(text: string): CredentialPath {
   const rule = pathViolation(text);
   if (rule !== null) throw new ToolError('INVALID_REQUEST', `path: ${rule}`);
   return text as CredentialPath;
+}
+
+/** The outcomes by the code of the error. A given approval needs none, because the call returns its result. */
+const OUTCOMES: ReadonlyMap<string, { readonly outcome: string; readonly is_refusal: boolean }> = new Map([
+  ['APPROVAL_PENDING', { outcome: 'pending', is_refusal: false }],
+  ['APPROVAL_DENIED', { outcome: 'denied', is_refusal: true }],
+  ['APPROVAL_TIMED_OUT', { outcome: 'timed_out', is_refusal: false }],
+  ['APPROVAL_WITHDRAWN', { outcome: 'withdrawn', is_refusal: false }],
+  ['NO_APPROVER', { outcome: 'no_approver', is_refusal: false }],
+]);
+
+/** The abilities of the client, which each request or the connection declares, depending on the protocol revision. */
+interface Declared {
+  readonly [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities;
+}
+
+const MAX_REMEMBERED = 1000;
+const REQUEST =
+  'A request of this agent waits until an operator approves it. Open the page to read the exact request and to approve or deny it; it asks for an operator’s sign-in.';
+
+export class ApprovalResults {
+  readonly #serverUrl: string | null;
+  /** The approvals that the user was already asked to open, so that none is offered twice. */
+  readonly #asked = new Set<string>();
+
+  /** `serverUrl` is null if browsers cannot reach it. */
+  constructor(serverUrl: string | null) {
+    this.#serverUrl = serverUrl;
+  }
+
+  /** Null for an error that is not about an approval. */
+  resultOf(
+    error: LeaseholdError,
+    server: McpServer,
+    { mcpReq }: Pick<ServerContext, 'mcpReq'>,
+  ): CallToolResult | InputRequiredResult | null {
+    const outcome = OUTCOMES.get(error.code);
+    if (outcome === undefined) return null;
+    const { code, message } = error;
+    // WHY checked: it becomes part of a link.
+    const id = error.approvalId !== null && UUID.test(error.approvalId) ? error.approvalId : null;
+    const link = id === null || this.#serverUrl === null ? null : `${this.#serverUrl}/console/approvals/${id}`;
+    if (code === 'APPROVAL_PENDING' && id !== null && link !== null && !this.#asked.has(id)) {
+      const envelope: Declared = mcpReq.envelope ?? {};
+      const capabilities = envelope[CLIENT_CAPABILITIES_META_KEY] ?? server.server.getClientCapabilities();
+      if (capabilities?.elicitation?.url !== undefined) {
+        this.#remember(id);
+        return inputRequired({
+          inputRequests: { approval: inputRequired.elicitUrl({ message: REQUEST, url: link }) },
+        });
+      }
+    }
+    const advice = code === 'APPROVAL_PENDING' ? ` ${pendingAdvice(id, link)}` : '';
+    return {
+      content: [{ type: 'text', text: `${code}: ${message}${advice}` }],
+      structuredContent: { code, ...outcome, approval_id: id, link },
+      isError: true,
+    };
+  }
+
+  #remember(id: string): void {
+    if (this.#asked.size >= MAX_REMEMBERED) this.#asked.clear();
+    this.#asked.add(id);
+  }
+}
+
+function pendingAdvice(id: string | null, link: string | null): string {
+  const at = link === null ? '' : `at ${link} or `;
+  const how = id === null ? '' : ` An operator can answer ${at}with: leasehold approve ${id}.`;
+  return `Nothing was sent. Call this tool again with the same arguments to continue waiting.${how}`;
 }

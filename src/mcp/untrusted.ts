@@ -31,15 +31,7 @@ const MAX_HEADER_LENGTH = 1024;
 /** Cookies are secrets of the upstream, and a model cannot send them. */
 const OMITTED_HEADERS: ReadonlySet<string> = new Set(['set-cookie', 'set-cookie2']);
 
-export interface ShownResponse {
-  readonly headers: Record<string, string | string[]>;
-  readonly body: string;
-  readonly encoding: 'utf8' | 'base64';
-  readonly isTruncated: boolean;
-  readonly areHeadersTruncated: boolean;
-}
-
-export function showResponse(response: UseResponse, maxBodyBytes: number): ShownResponse {
+export function showResponse(response: UseResponse, maxBodyBytes: number) {
   const all = Buffer.from(response.body, response.body_encoding);
   const bytes = all.subarray(0, maxBodyBytes);
   const isTruncated = response.truncated || bytes.length < all.length;
@@ -49,7 +41,7 @@ export function showResponse(response: UseResponse, maxBodyBytes: number): Shown
     ...showHeaders(response.headers),
     // Escapes are longer than the characters that they replace.
     body: visible === null ? bytes.toString('base64') : visible.slice(0, maxBodyBytes),
-    encoding: visible === null ? 'base64' : 'utf8',
+    encoding: visible === null ? ('base64' as const) : ('utf8' as const),
     isTruncated: isTruncated || (visible?.length ?? 0) > maxBodyBytes,
   };
 }

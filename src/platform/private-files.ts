@@ -1,5 +1,5 @@
 /**
- * Private files and directories, and checks by owner and mode of which other users may read or change a file. Writes
+ * Private files and directories, and checks by owner and mode whether other users may read or change a file. Writes
  * are atomic, and on disk when they return. INVARIANT: owner and mode are read back after each creation and change,
  * before anything secret is written. Some file systems silently ignore a mode. On systems without numeric users every
  * file counts as this user's.

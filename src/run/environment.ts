@@ -2,7 +2,7 @@
  * The environment that a program inherits: the parent's, without Leasehold's own variables and without values that look
  * like secrets. Also the exceptions that keep the program's requests to base URLs out of proxies.
  */
-import { isThisMachine } from '../client/address.ts';
+import { isThisMachine } from '../client/server-url.ts';
 import { isHarmlessName, isSecretName } from '../masking/secret-names.ts';
 import { holdsSecret } from '../masking/secret-patterns.ts';
 

@@ -18,10 +18,16 @@ const SINGLE_PATH_ERRORS: ReadonlySet<string> = new Set([
   'NO_APPROVER',
 ]);
 
+/** The options of a request for a lease. */
+export interface InFlight {
+  readonly ttlSeconds?: number;
+  readonly signal: AbortSignal;
+}
+
 export interface LeaseClient {
   retrieve(
     path: string,
-    options: { readonly version?: number; readonly ttlSeconds?: number; readonly signal: AbortSignal },
+    options: InFlight & { readonly version?: number },
   ): Promise<{ readonly lease_id: string; readonly value: Secret }>;
   revoke(leaseId: string, options: { readonly signal: AbortSignal }): Promise<void>;
 }
@@ -33,7 +39,7 @@ export interface EnvBinding {
   readonly version: number | null;
 }
 
-export interface Refused {
+export interface FailedLease {
   readonly wanted: Pick<EnvBinding, 'name' | 'path'>;
   readonly error: unknown;
 }
@@ -41,12 +47,12 @@ export interface Refused {
 /** Thrown when a lease was denied. The leases that were already acquired have been released. */
 export class LeaseAcquisitionError extends Error {
   /** At least one, in the order of the bindings. */
-  readonly refused: readonly Refused[];
+  readonly failures: readonly FailedLease[];
 
-  constructor(refused: readonly Refused[]) {
+  constructor(failures: readonly FailedLease[]) {
     super('not every lease was issued');
     this.name = 'LeaseAcquisitionError';
-    this.refused = refused;
+    this.failures = failures;
   }
 }
 
@@ -82,21 +88,16 @@ export async function acquireLeases(
   return { values, leaseIds: [...acquired.values()].map(({ lease_id }) => lease_id) };
 }
 
-interface InFlight {
-  readonly ttlSeconds?: number;
-  readonly signal: AbortSignal;
-}
-
 /** Acquires one lease for each key, all or none, like `acquireLeases`. */
-export async function acquireEach<B extends Refused['wanted'], L extends { readonly lease_id: string }>(
+export async function acquireEach<K, B extends FailedLease['wanted'], L extends { readonly lease_id: string }>(
   client: Pick<LeaseClient, 'revoke'>,
   bindings: readonly B[],
-  keyOf: (binding: B) => string,
+  keyOf: (binding: B) => K,
   { ttlSeconds, signal }: LeaseOptions,
   acquireOne: (binding: B, options: InFlight) => Promise<L>,
-): Promise<ReadonlyMap<string, L>> {
-  const acquired = new Map<string, L>();
-  const refused: Refused[] = [];
+): Promise<ReadonlyMap<K, L>> {
+  const acquired = new Map<K, L>();
+  const failures: FailedLease[] = [];
   const distinct = [...Map.groupBy(bindings, keyOf).values()].flatMap((equal) => equal.slice(0, 1));
   const timeout = new AbortController();
   let isStopped = false;
@@ -112,7 +113,7 @@ export async function acquireEach<B extends Refused['wanted'], L extends { reado
       acquired.set(keyOf(each), await acquireOne(each, options));
     } catch (error) {
       if (isStopped) return;
-      refused.push({ wanted: each, error });
+      failures.push({ wanted: each, error });
       if (error instanceof LeaseholdError && !SINGLE_PATH_ERRORS.has(error.code)) stop();
     }
   };
@@ -121,15 +122,15 @@ export async function acquireEach<B extends Refused['wanted'], L extends { reado
   await inParallel(distinct, MAX_CONCURRENT, acquire);
   signal.removeEventListener('abort', stop);
   clearTimeout(timer);
-  if (signal.aborted || refused.length > 0) {
+  if (signal.aborted || failures.length > 0) {
     await releaseLeases(
       client,
-      [...acquired.values()].map(({ lease_id }) => lease_id),
+      Array.from(acquired.values(), ({ lease_id }) => lease_id),
     );
     signal.throwIfAborted();
     const order = new Map<unknown, number>(bindings.map((each, at) => [each, at]));
-    const at = ({ wanted }: Refused): number => order.get(wanted) ?? 0;
-    throw new LeaseAcquisitionError(refused.sort((a, b) => at(a) - at(b)));
+    const at = ({ wanted }: FailedLease): number => order.get(wanted) ?? 0;
+    throw new LeaseAcquisitionError(failures.sort((a, b) => at(a) - at(b)));
   }
   return acquired;
 }

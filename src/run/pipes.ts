@@ -9,10 +9,17 @@ import { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { UsageError } from '../platform/errors.ts';
-import { type Program, withIgnoredSignals, withUmask } from './executable.ts';
-import { type ExitStatus, NOT_EXECUTABLE, NOT_FOUND, withWriteError } from './exit-status.ts';
+import {
+  type ExitStatus,
+  NOT_EXECUTABLE,
+  NOT_FOUND,
+  type Program,
+  type Signals,
+  withIgnoredSignals,
+  withUmask,
+  withWriteError,
+} from './child-process.ts';
 import { type OutputPump, pumpOutput } from './output-pump.ts';
-import type { Signals } from './signals.ts';
 import { makePrivateFiles, type PrivateFiles } from './value-files.ts';
 
 export interface Streams {

@@ -7,10 +7,15 @@ import { spawnSync } from 'node:child_process';
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { IPty } from '@lydell/node-pty';
 import type { Masking } from '../masking/masking.ts';
-import { type Program, withIgnoredSignals, withUmask } from './executable.ts';
-import { type ExitStatus, signalOf } from './exit-status.ts';
+import {
+  type ExitStatus,
+  type Program,
+  type Signals,
+  signalOf,
+  withIgnoredSignals,
+  withUmask,
+} from './child-process.ts';
 import { MaskingStream, passOn } from './output-pump.ts';
-import type { Signals } from './signals.ts';
 
 export type PtyMaker = Pick<typeof import('@lydell/node-pty'), 'spawn'>;
 

@@ -7,23 +7,20 @@ import { ReadStream, WriteStream } from 'node:tty';
 import { createMasking, type Masking } from '../masking/masking.ts';
 import { UsageError } from '../platform/errors.ts';
 import type { Secret } from '../vault/credentials/credential.ts';
-import { type ParsedBindings, withoutNames } from './env-bindings.ts';
+import { type ParsedBindings, type UseBinding, withoutNames } from './bindings.ts';
+import { checkExecutable, type ExitStatus, isInForeground, type Program, Signals } from './child-process.ts';
 import { inheritEnvironment, proxyExceptions, type Variables } from './environment.ts';
-import { checkExecutable, type Program } from './executable.ts';
-import type { ExitStatus } from './exit-status.ts';
 import { acquireLeases, releaseLeases } from './leases.ts';
 import { runOnPipes, type Streams } from './pipes.ts';
 import { loadPtyMaker, runOnPty, type Terminals } from './pty.ts';
-import { isInForeground, Signals } from './signals.ts';
-import { fillTemplates } from './templates.ts';
-import type { UseBinding } from './use-bindings.ts';
+import { fillTemplates } from './references.ts';
 import { acquireUses, keepRenewed, type UseLeaseClient, useVariables } from './use-leases.ts';
 import { makePrivateFiles, type PrivateFiles } from './value-files.ts';
 
 /** The limit includes the name, `=` and the NUL at the end. SOURCE: execve(2), MAX_ARG_STRLEN. */
 const MAX_VARIABLE_BYTES = 128 * 1024;
 const NO_PTY =
-  'without the optional package @lydell/node-pty the program gets pipes and no terminal; with --no-masking it gets this one';
+  'without the optional package @lydell/node-pty the program receives pipes and no terminal; with --no-masking it receives this one';
 
 export interface RunRequest extends ParsedBindings {
   readonly uses: readonly UseBinding[];
@@ -85,8 +82,7 @@ export async function run(request: RunRequest, client: UseLeaseClient, host: Hos
     const options = { ttlSeconds: request.ttlSeconds, signal: interruption.signal };
     // ORDER: uses first, because the variables that they override need neither a lease nor a value.
     const uses = await acquireUses(client, request.uses, options);
-    const held = [...uses].map(([path, { lease_id: leaseId }]) => ({ path, leaseId }));
-    leaseIds.push(...held.map(({ leaseId }) => leaseId));
+    for (const { lease_id } of uses.values()) leaseIds.push(lease_id);
     const used = useVariables(request.uses, uses, client.baseUrl);
     for (const name of request.explicit) used.delete(name);
     const { wanted, templates, literals } = withoutNames(request, used);
@@ -101,7 +97,7 @@ export async function run(request: RunRequest, client: UseLeaseClient, host: Hos
     const environment = Object.assign(Object.create(null), inherited.variables, given, deliver(used, null), values);
     const baseUrls = request.uses.map(({ path }) => client.baseUrl(path));
     Object.assign(environment, proxyExceptions(environment, baseUrls));
-    if (request.ttlSeconds === null) renewing = keepRenewed(client, held, renewal.signal, host.say);
+    if (request.ttlSeconds === null) renewing = keepRenewed(client, uses, renewal.signal, host.say);
     const { umask, ignored } = host;
     const program = { file, words, environment, masking, umask, ignored };
     const begin = await selectRunner(program, host, signals);

@@ -6,27 +6,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseholdError } from '../client/errors.ts';
 import { isTransient } from '../client/retries.ts';
+import type { AgentUseLease, Lease } from '../client/types.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { isLoaderVariable } from '../masking/secret-names.ts';
 import { UsageError } from '../platform/errors.ts';
 import { Secret } from '../vault/credentials/credential.ts';
-import { acquireEach, type LeaseClient, type LeaseOptions } from './leases.ts';
-import { baseUrlVariable, namesFor, type UseBinding } from './use-bindings.ts';
+import { baseUrlVariable, namesFor, type UseBinding } from './bindings.ts';
+import { acquireEach, type InFlight, type LeaseClient, type LeaseOptions } from './leases.ts';
 
 const VARIABLE = /^(?!__proto__$)[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
-interface IssuedUseLease {
-  readonly lease_id: string;
-  readonly token: Secret;
-  readonly base_url: string;
-  readonly env: Readonly<Record<string, Secret>>;
-}
+type IssuedUseLease = Pick<AgentUseLease, 'lease_id' | 'token' | 'base_url' | 'env'>;
 
 export interface UseLeaseClient extends LeaseClient {
-  issueUse(
-    path: string,
-    options: { readonly ttlSeconds?: number; readonly signal: AbortSignal },
-  ): Promise<IssuedUseLease>;
+  issueUse(path: string, options: InFlight): Promise<IssuedUseLease>;
   /** The base URL under the address that the command uses. A server behind a proxy may know another address. */
   baseUrl(path: string): string;
   read(leaseId: string, options: { readonly signal: AbortSignal }): Promise<LeaseTimes>;
@@ -34,32 +27,22 @@ export interface UseLeaseClient extends LeaseClient {
 }
 
 /** Times on the server's clock. */
-interface LeaseTimes {
-  readonly issued_at: string;
-  readonly expires_at: string;
-}
+type LeaseTimes = Pick<Lease, 'issued_at' | 'expires_at'>;
 
 export type AcquiredUses = ReadonlyMap<CredentialPath, IssuedUseLease>;
 
 /** Acquires all leases or none. @throws LeaseAcquisitionError, and the signal's reason */
-export async function acquireUses(
+export function acquireUses(
   client: UseLeaseClient,
   bindings: readonly UseBinding[],
   options: LeaseOptions,
 ): Promise<AcquiredUses> {
-  const acquireOne = ({ path }: UseBinding, inFlight: Parameters<UseLeaseClient['issueUse']>[1]) =>
-    client.issueUse(path, inFlight);
-  const acquired = await acquireEach(client, bindings, ({ path }) => path, options, acquireOne);
-  return new Map(
-    bindings.flatMap(({ path }) => {
-      const lease = acquired.get(path);
-      return lease === undefined ? [] : [[path, lease]];
-    }),
-  );
+  const pathOf = ({ path }: UseBinding): CredentialPath => path;
+  return acquireEach(client, bindings, pathOf, options, ({ path }, inFlight) => client.issueUse(path, inFlight));
 }
 
 /**
- * The variables of a program. Later uses override those of earlier ones. `token` is the token of each lease. @throws
+ * The variables of a program. Later bindings override previous ones. `token` is the token of each lease. @throws
  * UsageError for a service whose SDKs cannot be configured by variables
  */
 export function useVariables(
@@ -117,19 +100,14 @@ const MAX_INTERVAL_MS = 12 * 3600 * 1000;
 const READ_RETRY_MS = 1000;
 const MAX_READS = 60;
 
-interface Held {
-  readonly leaseId: string;
-  readonly path: string;
-}
-
 /** Renews the leases until the signal is aborted, and reports leases that could not be renewed. Never rejects. */
 export async function keepRenewed(
   client: Pick<UseLeaseClient, 'read' | 'renew'>,
-  held: readonly Held[],
+  uses: ReadonlyMap<string, Pick<IssuedUseLease, 'lease_id'>>,
   signal: AbortSignal,
   say: (line: string) => void,
 ): Promise<void> {
-  const ends = held.map(async ({ leaseId, path }): Promise<void> => {
+  const ends = Array.from(uses, async ([path, { lease_id: leaseId }]): Promise<void> => {
     try {
       await renewOne(client, leaseId, signal);
     } catch (error) {

@@ -11,10 +11,11 @@ import {
   newCommander,
   parseWords,
   readFlags,
+  rejectFlagsKeptByNpm,
+  rejectUnknownVariables,
   toUsageError,
 } from '../flags/command-line.ts';
 import { type Environment, type Flag, toggle } from '../flags/flag.ts';
-import { rejectFlagsKeptByNpm, rejectUnknownVariables } from '../flags/variables.ts';
 import { UsageError } from '../platform/errors.ts';
 import { SERVER_COMMAND, SERVER_FLAGS, type ServerFlags } from './flag-table.ts';
 import {

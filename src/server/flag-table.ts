@@ -1,7 +1,7 @@
 /** The flags of the server. The environment variable of each is `LEASEHOLD_` and its name in capitals. */
 import type { IpNetwork } from '../core/ip-network.ts';
+import { variableOf } from '../flags/command-line.ts';
 import { chooseFrom, type Flags, type FlagValues, parsed, text, toggle, withDefault } from '../flags/flag.ts';
-import { variableOf } from '../flags/variables.ts';
 import { DENIALS_PER_MINUTE } from '../ledger/token-buckets.ts';
 import { UsageError } from '../platform/errors.ts';
 import { DEFAULT_BUDGETS } from '../vault/agents/agent-budgets.ts';

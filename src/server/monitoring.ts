@@ -5,7 +5,7 @@
 import type { Gauge, Registry } from 'prom-client';
 import { hashToken } from '../crypto/tokens.ts';
 import type { MetricsPage } from '../http/route.ts';
-import { readVersion } from '../platform/version.ts';
+import { readVersion } from '../platform/installation.ts';
 import type { Configuration } from './configuration.ts';
 import { isLoopback } from './flag-values.ts';
 import {

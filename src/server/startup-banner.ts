@@ -1,7 +1,7 @@
 /** The output at startup: address, data directory, token, and the next commands. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { ownCommand, quoteForShell, quoteWord } from '../platform/shell-command.ts';
+import { ownCommand, quoteForShell, quoteWord } from '../platform/installation.ts';
 import { describeAddress } from '../store/postgres/address.ts';
 import type { RunningServer } from './composition.ts';
 import type { Configuration } from './configuration.ts';

@@ -46,7 +46,7 @@ test('agent add keeps the private key on this machine, and the agent can log in 
   const file = keyFileOf('bot');
   assert.match(added.stderr, /^The private key is in .*bot\.pem\. Use it with: leasehold --agent bot\n$/);
   assert.equal(statSync(file).mode & 0o777, 0o600);
-  assert.equal(existsSync(join(service.dataDir, 'agents/bot')), false, 'the service has no private key');
+  assert.equal(existsSync(join(service.dataDir, 'agents/bot')), false, 'the server has no private key');
   await service.admin.post('/api/v1/policies', POLICY);
   assert.equal((await leasehold(['get', 'a/b', '--agent', 'bot'])).stdout, 's3cret');
   const again = await leasehold(['agent', 'add', 'bot']);
@@ -108,7 +108,7 @@ test('a rejected registration leaves no key file', async () => {
   assert.equal(existsSync(keyFileOf('nobody')), false);
 });
 
-test('agent add registers a given public key, or one whose pair the service creates', async () => {
+test('agent add registers a given public key, or one whose pair the server creates', async () => {
   assert.equal((await leasehold(['agent', 'add', 'one'])).code, 0);
   const { body } = await service.admin.get('/api/v1/agents/one');
   const input = `${body.data.public_key}\n`;
@@ -214,7 +214,7 @@ test('audit tail prints earlier entries, then each new entry once, and ends succ
   assert.equal((await tail).code, 0);
 });
 
-test('a service on a Unix socket accepts every command', async (t) => {
+test('a server on a Unix socket accepts every command', async (t) => {
   const home = newHome(t);
   const socket = join(HOME, 's');
   const onSocket = await startTestService(t, ['--listen', `unix:${socket}`]);
@@ -261,9 +261,9 @@ test('audit checkpoint prints a note that audit verify accepts later, and reject
   assert.deepEqual([extended.code, JSON.parse(extended.stdout).extends_checkpoint], [0, true], extended.stderr);
   const [origin, size = '', root, ...rest] = note.split('\n');
   const variants: readonly (readonly [string, RegExp])[] = [
-    [[origin, '9999', root, ...rest].join('\n'), /the end of the log was cut off/],
-    [[origin, size, `${'A'.repeat(43)}=`, ...rest].join('\n'), /the log was replaced/],
-    [['leasehold/other', size, root, ...rest].join('\n'), /it is another log/],
+    [[origin, '9999', root, ...rest].join('\n'), /the audit log was truncated/],
+    [[origin, size, `${'A'.repeat(43)}=`, ...rest].join('\n'), /the audit log was replaced/],
+    [['leasehold/other', size, root, ...rest].join('\n'), /the checkpoint is of another one/],
   ];
   for (const [text, problem] of variants) {
     writeFileSync(join(HOME, 'other.txt'), text);

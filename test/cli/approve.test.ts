@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApprovalNotices } from '../../src/cli/approval-notice.ts';
 import { approvalCard, promptFor } from '../../src/cli/approvals/card.ts';
+import { approvalAnnouncer } from '../../src/cli/call-hints.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import type { Approval } from '../../src/client/types.ts';
 import { startUpstream } from '../broker/upstream.ts';
@@ -83,7 +83,7 @@ test('the exact request is shown, and what was typed before has no effect on it'
     [],
   );
   screen.type('d');
-  await screen.shows(/Reason, for the agent and the log/);
+  await screen.shows(/Reason, for the agent and the audit log/);
   screen.type('not today\r');
   await screen.shows(/Denied\./);
   const { status, body } = await held;
@@ -302,8 +302,8 @@ const noticeOf = (id: string): string =>
 
 test('each approval is announced once, however often a call asks again', () => {
   const stderr = new PassThrough({ encoding: 'utf8' });
-  const notices = new ApprovalNotices({ stderr } as unknown as Terminal);
-  for (const id of ['one', 'one', 'two']) notices.announce(id);
+  const announce = approvalAnnouncer({ stderr } as unknown as Terminal);
+  for (const id of ['one', 'one', 'two']) announce(id);
   assert.equal(stderr.read(), noticeOf('one') + noticeOf('two'));
 });
 

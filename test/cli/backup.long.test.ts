@@ -18,7 +18,7 @@ test('a backup that a passphrase locks is opened by it', async (t) => {
   assert.equal(code, 0, stderr);
 });
 
-test('a file that cannot be made ends the backup at the service, which takes the next one', async (t) => {
+test('a file that cannot be made ends the backup at the server, which takes the next one', async (t) => {
   const directory = temporaryDirectory(t);
   const at = (name: string): string => join(directory, name);
   const recipient = await identityToRecipient(await generateX25519Identity());

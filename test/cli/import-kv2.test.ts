@@ -23,7 +23,7 @@ interface ReadOptions {
 function readFrom({ address }: Pick<Kv2Server, 'address'>, options: ReadOptions = {}) {
   const { token = 'hvs.test', namespace = null, below = [], mount = 'secret', signal = NEVER } = options;
   const kv2 = new Kv2({ address, token: new Secret(token), namespace, mount });
-  return readKv2(kv2, { mount, below, signal, progress: () => undefined });
+  return readKv2(kv2, { below, signal, progress: () => undefined });
 }
 
 async function read(scope: Scope, secrets: Readonly<Record<string, Stored>>, options: ReadOptions = {}) {

@@ -3,10 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Draft, ImportSource } from '../../src/cli/import/item.ts';
+import { formatOf, readSource } from '../../src/cli/commands/import.ts';
 import { parseJson, readJsonFile } from '../../src/cli/import/json.ts';
 import { makePlan, type PlanOptions, toPath } from '../../src/cli/import/plan.ts';
-import { formatOf, readSource } from '../../src/cli/import/sources.ts';
+import type { Draft, ImportSource } from '../../src/cli/import/source.ts';
 import { pathViolation } from '../../src/core/path.ts';
 import { UsageError } from '../../src/platform/errors.ts';
 import { Secret } from '../../src/vault/credentials/credential.ts';

@@ -5,7 +5,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import { flagsOf } from '../../src/cli/command.ts';
-import { ENTRIES } from '../../src/cli/table.ts';
+import { ENTRIES } from '../../src/cli/command-table.ts';
 import { COMMAND, newHome } from '../kit/command.ts';
 import { findPort } from '../kit/port.ts';
 import { startTestService } from '../kit/service.ts';
@@ -133,7 +133,7 @@ test('no response and every error response exit with 2', async (t) => {
   assert.equal(stranger.code, 2);
   assert.match(
     stranger.stderr,
-    /^leasehold: This administrator token is not valid; it may be from an earlier start \(UNAUTHENTICATED, .*\)\.\n {2}The token came from LEASEHOLD_TOKEN\. .* the current one is in daemon\.token/,
+    /^leasehold: This administrator token is not valid; it may be from before the last startup \(UNAUTHENTICATED, .*\)\.\n {2}The token came from LEASEHOLD_TOKEN\. .* the current one is in daemon\.token/,
   );
   const none = await as(service.adminToken, nowhere);
   assert.equal(none.code, 2);

@@ -1,4 +1,4 @@
-// `leasehold key …`, `lock`, `unlock` and `agent rotate`. `unlock` gives the secret of a slot to the service only:
+// `leasehold key …`, `lock`, `unlock` and `agent rotate`. `unlock` gives the secret of a slot to the server only:
 // nothing goes to a program on the default address, to another machine, or to a listener that asks for a cheap
 // derivation.
 import assert from 'node:assert/strict';
@@ -37,7 +37,7 @@ test('a root key file unlocks, keys rotate, and flags of another kind are reject
   assert.equal(opened.stdout, 'ok\n', opened.stderr);
 });
 
-test('a passphrase slot is added, tested, and unlocks a locked vault; the passphrase never reaches the service', async () => {
+test('a passphrase slot is added, tested, and unlocks a locked vault; the passphrase never reaches the server', async () => {
   const passphrase = 'correct horse battery staple\n';
   assert.match((await run('key slot add words --passphrase-file -', 'short\n')).stderr, /at least 12 characters/);
   const added = await run('key slot add words --passphrase-file - -o json', passphrase);
@@ -116,7 +116,7 @@ async function listen(scope: Scope, parameters: Readonly<Record<string, unknown>
   return { address: `http://127.0.0.1:${bound.port}`, received };
 }
 
-test('without a service in the data directory nothing goes to the default address', async (t) => {
+test('without a server in the data directory nothing goes to the default address', async (t) => {
   const home = newHome(t);
   for (const words of [MISSING, ['unlock'], ['unlock', '--passphrase-file', '-']]) {
     const { code, stderr } = await home.leasehold(words, { input: 'correct horse battery staple\n' });
@@ -167,7 +167,7 @@ test('parameters that make the passphrase cheap to guess, or the derivation long
   }
 });
 
-test('the service of the data directory is unlocked, and a program on the address that is in it is not', async (t) => {
+test('the server of the data directory is unlocked, and a program on the address that is in it is not', async (t) => {
   const operator = newHome(t, { LEASEHOLD_DATA_DIR: service.dataDir });
   assert.equal((await operator.leasehold(['lock', '--yes'])).code, 0);
   const file = join(service.dataDir, 'root.key');

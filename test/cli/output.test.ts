@@ -10,8 +10,7 @@ import { after, test } from 'node:test';
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises';
 import { KeyPresses } from '../../src/cli/approvals/key-presses.ts';
 import type { Format } from '../../src/cli/output/cells.ts';
-import { createOutput } from '../../src/cli/output/output.ts';
-import { toTable } from '../../src/cli/output/table.ts';
+import { createOutput, toTable } from '../../src/cli/output/output.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { standBetween } from '../client/fault-proxy.ts';
 import { newHome } from '../kit/command.ts';
@@ -31,7 +30,7 @@ async function print(format: Format, isTTY: boolean, environment = { NO_COLOR: '
     environment,
     workingDirectory: '.',
     umask: 0o022,
-    challengeService: async () => null,
+    challengeServer: async () => null,
   };
   const output = createOutput(terminal, format, null);
   await output.record(RECORD);
@@ -204,7 +203,7 @@ test('an import shows how many credentials it has stored', async () => {
   assert.ok(importing.screen().includes(CLEARED));
 });
 
-test('a verification shows how many entries the service has checked', async () => {
+test('a verification shows how many entries the server has checked', async () => {
   const body = { running: true, entries_checked: 500, entries_total: 2000, started_at: '2026-01-01T00:00:00.000Z' };
   const isProgress = ({ path }: { path: string }) => path.endsWith('/progress');
   const { promise: isShown, resolve: endCheck } = Promise.withResolvers<void>();

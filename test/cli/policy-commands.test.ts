@@ -184,7 +184,7 @@ test('policy test exits with 0 if all expectations hold, 3 if one fails, and 1 i
   );
 });
 
-test('policies in files are evaluated without a service, with the same results as after they are applied', async (t) => {
+test('policies in files are evaluated without a server, with the same results as after they are applied', async (t) => {
   const { home, run } = await scene(t);
   const folder = join(home.path, 'policies');
   mkdirSync(folder);

@@ -2,9 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { localSimulator } from '../../src/cli/policy/access-query.ts';
-import { holdExpectations, readExpectations, toRow } from '../../src/cli/policy/expectations.ts';
-import { consideredRows, explainAccess, remedyLines, verdictLines } from '../../src/cli/policy/explanation.ts';
+import {
+  consideredRows,
+  explainAccess,
+  localSimulator,
+  remedyLines,
+  verdictLines,
+} from '../../src/cli/policy/access-query.ts';
+import { readExpectations, testExpectations, toRow } from '../../src/cli/policy/expectations.ts';
 import { Policy, type PolicyDraft } from '../../src/vault/policies/policy.ts';
 import { decidePlainly, patternCovers, principalNames } from '../core/reference.ts';
 import { runs } from '../kit/property.ts';
@@ -118,7 +123,7 @@ test('if only the path does not match, the nearest pattern is named with its pol
       ['other', 'principal', null],
     ],
   );
-  assert.match(explanation.reason, /nearest pattern is prod\/web\/\*/, 'the service says the same');
+  assert.match(explanation.reason, /nearest pattern is prod\/web\/\*/, 'the server says the same');
   const rows = consideredRows(explanation.policies ?? [], 'retrieve', false);
   assert.deepEqual(
     rows.map(({ policy, result }) => `${policy}: ${result}`),
@@ -253,7 +258,7 @@ test('an expectation holds exactly when the decision is the one that it names', 
         };
       });
       const text = rows.map(({ row }) => row).join('\n');
-      const held = await holdExpectations(readExpectations(text, 'f'), localSimulator(drafts));
+      const held = await testExpectations(readExpectations(text, 'f'), localSimulator(drafts));
       assert.deepEqual(
         held.map(({ expected, holds }) => ({ row: expected, isTrue: holds })),
         rows,
@@ -267,7 +272,7 @@ test('an expectation holds exactly when the decision is the one that it names', 
 test('a failed expectation reports the actual decision and its reason', async () => {
   const drafts = [Policy.parse({ name: 'n', principal: 'agent:ci', resources: ['prod/*'], actions: ['retrieve'] })];
   const text = 'deny ci retrieve prod/x\nallow ci retrieve prod/x ttl 60\nallow ci retrieve dev/x';
-  const held = await holdExpectations(readExpectations(text, 'f'), localSimulator(drafts));
+  const held = await testExpectations(readExpectations(text, 'f'), localSimulator(drafts));
   assert.deepEqual(
     held.map(({ line, found }) => [line, found]),
     [

@@ -36,7 +36,7 @@ export const policySets: fc.Arbitrary<PolicyDraft[]> = fc.uniqueArray(policy, {
   selector: ({ name }) => name,
 });
 
-/** The policy as the service lists it. */
+/** The policy as the server lists it. */
 export function toListed({ name, principal, resources, actions, maxTtlSeconds }: PolicyDraft) {
   const created_at = '2026-01-01T00:00:00.000Z';
   return { name, principal, resources: [...resources], actions: [...actions], max_ttl: maxTtlSeconds, created_at };

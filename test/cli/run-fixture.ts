@@ -1,4 +1,4 @@
-/** The fixture of the tests of `leasehold run`: a service with values, an agent's token, and a command that uses it. */
+/** The fixture of the tests of `leasehold run`: a server with values, an agent's token, and a command that uses it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMAND, COMPILED, type Home, newHome, type RunOptions } from '../kit/command.ts';

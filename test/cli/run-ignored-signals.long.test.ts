@@ -131,7 +131,7 @@ test('without GNU env a shell sets the ignored signals', async () => {
   assert.equal((await child.stdout.toArray()).join(''), 'SigIgn:\t0000000000000003\na b $c\n');
 });
 
-test('a service that was started by nohup outlives its terminal', { timeout: 240_000 }, async (t) => {
+test('a server that was started by nohup outlives its terminal', { timeout: 240_000 }, async (t) => {
   const folder = temporaryDirectory(t);
   const port = await findPort();
   const words = ['server', '--listen', `127.0.0.1:${port}`, '--data-dir', join(folder, 'vault')];

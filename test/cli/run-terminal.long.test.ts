@@ -83,7 +83,7 @@ claim('without masking the program has the command’s terminal, and Ctrl-C reac
 });
 
 claim(
-  'without the package the program gets pipes, which is said once, and still has its input and Ctrl-C',
+  'without the package the program receives pipes, which is said once, and still has its input and Ctrl-C',
   async (t) => {
     const hooks = join(scene.home.path, 'without.mjs');
     writeFileSync(
@@ -102,7 +102,7 @@ claim(
     await screen.sees('got 1');
     screen.type('\r\r');
     assert.deepEqual(await screen.ended, { exitCode: 9, signal: undefined });
-    assert.equal(screen.screen().split('the program gets pipes').length, 2);
+    assert.equal(screen.screen().split('the program receives pipes').length, 2);
     assert.match(screen.screen(), /pipe\r\ninput\r\n\[secret\]\r\n/);
     assert.doesNotMatch(screen.screen(), /got 2/);
   },

@@ -8,7 +8,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { withProof } from '../../src/cli/settings/connection-proof.ts';
+import { withProof } from '../../src/cli/connect.ts';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import { directFetch } from '../../src/client/node-fetch.ts';
 import { lockDataDir } from '../../src/server/data-dir.ts';
@@ -45,7 +45,7 @@ async function listen(
   return { address: `http://127.0.0.1:${bound.port}`, received };
 }
 
-/** Passes the proof of the service at the address on. */
+/** Passes the proof of the server at the address on. */
 const relayOf =
   (address: string): Answer =>
   async (request, response) => {
@@ -68,7 +68,7 @@ const { service, dataDir, home } = await started({ after });
 
 const portOf = (address: string): number => Number(new URL(address).port);
 
-/** Stops the service, and leaves its files as a killed one does. */
+/** Stops the server, and leaves its files as a killed one does. */
 async function kill({ service, dataDir }: Pick<Awaited<ReturnType<typeof started>>, 'service' | 'dataDir'>) {
   const files = FILES.map((name) => [join(dataDir, name), readFileSync(join(dataDir, name))] as const);
   await service.stop();
@@ -102,7 +102,7 @@ test('after a kill another process on the port receives no bytes', async (t) => 
   assert.deepEqual(taker.received, []);
 });
 
-test('a service that cannot prove itself receives only a nonce, even if it relays the proof of another service', async (t) => {
+test('a server that cannot prove itself receives only a nonce, even if it relays the proof of another server', async (t) => {
   const file = join(dataDir, 'daemon.address');
   t.after(() => writeFileSync(file, `${service.address}\n`));
   for (const answer of [undefined, relayOf(service.address)]) {
@@ -127,7 +127,7 @@ test('another listener on loopback with the same port receives no token by relay
   assert.equal(other.received.join('').includes(service.adminToken), false, 'the token was sent');
   assert.equal(stderr.includes(service.adminToken), false);
   assert.notEqual(code, 0);
-  // The name is another spelling of the service's address, and leads there whatever it resolves to.
+  // The name is another spelling of the server's address, and leads there whatever it resolves to.
   assert.equal((await home.leasehold(['list', '--address', `http://localhost:${port}`])).code, 0);
 });
 
@@ -137,8 +137,8 @@ test('every connection proves itself: a listener that takes the port between two
   const killed = await started(t);
   const { dataDir, service } = killed;
   const { address } = service;
-  const own = { dataDir, address, challengeService: async (asked: string, of: string) => challengeServer(asked, of) };
-  const fetchOwn = directFetch(withProof(own));
+  const own = { dataDir, address, challengeServer: async (asked: string, of: string) => challengeServer(asked, of) };
+  const fetchOwn = directFetch({ setUp: withProof(own) });
   const health = () => fetchOwn(`${address}/api/v1/health`);
   assert.equal((await health()).status, 200);
   /** The first call may be the one that finds the connection to the killed server closed. */
@@ -162,12 +162,12 @@ test('calls of one client at once share no connection that has not proved itself
   const own = {
     dataDir,
     address,
-    challengeService: async (of: string, at: string) => {
+    challengeServer: async (of: string, at: string) => {
       asked.push(at);
       return challengeServer(of, at);
     },
   };
-  const fetchOwn = directFetch(withProof(own));
+  const fetchOwn = directFetch({ setUp: withProof(own) });
   const read = async () => (await fetchOwn(`${address}/api/v1/health`)).text();
   await Promise.all([read(), read(), read()]);
   assert.equal(asked.length, 3);

@@ -6,8 +6,7 @@ import { chmodSync, copyFileSync, mkdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, test } from 'node:test';
-import { resolveSettings } from '../../src/cli/settings/resolve.ts';
-import { titleOf } from '../../src/cli/settings/settings.ts';
+import { resolveSettings, titleOf } from '../../src/cli/settings/settings.ts';
 import type { Terminal } from '../../src/cli/terminal.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { type Home, newHome } from '../kit/command.ts';
@@ -113,7 +112,7 @@ test('empty, wrong and contradictory variables are usage errors', async (t) => {
 
 const [service, other] = [await startTestService({ after }), await startTestService({ after })];
 
-test('on the machine of the service address and token are found automatically', async (t) => {
+test('on the machine of the server address and token are found automatically', async (t) => {
   const home = newHome(t);
   const { code, stdout } = await home.leasehold(['whoami', '-o', 'json', '--data-dir', service.dataDir]);
   assert.equal(code, 0);
@@ -122,7 +121,7 @@ test('on the machine of the service address and token are found automatically', 
   assert.equal(statSync(join(service.dataDir, 'daemon.address')).mode & 0o777, 0o600);
 });
 
-test('the administrator’s token of the data directory is sent only to its own service, however loopback is spelt', async (t) => {
+test('the administrator’s token of the data directory is sent only to its own server, however loopback is spelt', async (t) => {
   const home = newHome(t);
   const dataDir = ['--data-dir', service.dataDir];
   const spelt = service.address.replace('127.0.0.1', 'localhost');
@@ -144,7 +143,7 @@ test('an ended login, a key without an agent and an ignored file never lead to t
   kept[service.address].expires_at = '2020-01-01T00:00:00.000Z';
   writeFileSync(file, JSON.stringify(kept));
   const ended = await home.leasehold(['whoami'], { environment });
-  assert.equal(ended.code, 0, 'the clock of the service decides');
+  assert.equal(ended.code, 0, 'the clock of the server decides');
   await service.as(kept[service.address].token).delete('/auth/session');
   const over = await home.leasehold(['whoami'], { environment });
   assert.deepEqual(

@@ -156,7 +156,7 @@ test('a rejection by Leasehold exits with 3, prints nothing on standard output, 
   assert.equal(upstream.requests.length, before);
 });
 
-test('without a service the exit code is 2, and a wrong argument is 1 before any request', async () => {
+test('without a server the exit code is 2, and a wrong argument is 1 before any request', async () => {
   const nowhere = { LEASEHOLD_ADDR: 'http://127.0.0.1:1' };
   const away = await leasehold(['use', 'openai/key', 'POST', `${origin}/v1/x`], { environment: nowhere });
   assert.deepEqual([away.code, /^leasehold: no response from /.test(away.stderr)], [2, true]);

@@ -1,7 +1,7 @@
 /** Calls that wait for an approval: further tries of the same request, also of one that changes something. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { groupApprovals, isReadable } from '../../src/client/approval-groups.ts';
+import { groupApprovals, isReadable } from '../../src/client/approvals.ts';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import type { ListedApproval } from '../../src/client/types.ts';

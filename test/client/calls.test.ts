@@ -91,7 +91,7 @@ test('every route in the table is called, and every response is returned', async
   assert.equal((await vault.signIn.redeemHandoff(code)).agent_name, 'operator:ann');
   await ann.logOut();
   assert.deepEqual(await vault.signIn.methods(), { passkey: false, oidc: null, setup: false });
-  // Passkeys work at the service's own port, and this service has no provider: sign-in.test.ts has them.
+  // Passkeys work at the server's own port, and this server has no provider: sign-in.test.ts has them.
   const invited = await vault.operators.invite('ann');
   const nowhere = withCode('INVALID_REQUEST', 400);
   await assert.rejects(vault.signIn.passkeyOptions(), nowhere);
@@ -211,7 +211,7 @@ test('every route in the table is called, and every response is returned', async
   assert.deepEqual(uncalled, []);
 });
 
-test('an error has the service’s code, status and message, and the request id of the logs', async (t) => {
+test('an error has the server’s code, status and message, and the request id of the logs', async (t) => {
   const { asAdmin, asAgent, asNobody, between } = await throughProxy(t, shared);
   const [vault, agent] = [asAdmin(), asAgent()];
   await assert.rejects(vault.credentials.retrieve('prod/nothing'), withCode('NOT_FOUND', 404));

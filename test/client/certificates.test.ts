@@ -1,4 +1,4 @@
-/** A service whose certificate a private authority issued: trusted only where the caller names the authority. */
+/** A server whose certificate a private authority issued: trusted only where the caller names the authority. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/** The examples, run against the real service: they work, report denials, and never show the value. */
+/** The examples, run against the real server: they work, report denials, and never show the value. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

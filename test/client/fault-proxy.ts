@@ -1,4 +1,4 @@
-/** A proxy between the client and the service: records requests, and injects network faults into single ones. */
+/** A proxy between the client and the server: records requests, and injects network faults into single ones. */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
@@ -15,7 +15,7 @@ interface Seen {
 
 /** The effect on a request. */
 export type Act =
-  /** The request does not reach the service, and the connection ends. */
+  /** The request does not reach the server, and the connection ends. */
   | 'cut before'
   /** The request takes effect, and its response is lost. */
   | 'cut after'
@@ -25,7 +25,7 @@ export type Act =
   | { readonly bytes: number }
   /** Sends half of the response body, then single bytes until the promise resolves, and then the rest. */
   | { readonly slowlyUntil: Promise<unknown> }
-  /** Sends this response instead of that of the service. */
+  /** Sends this response instead of that of the server. */
   | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
   /** Delays the request until the promise resolves; a function makes it when the request arrives. */
   | { readonly after: Promise<unknown> | (() => Promise<unknown>) };
@@ -49,10 +49,10 @@ export async function standBetween(scope: Scope, service: { readonly address: st
     seen.push(call);
     const at = waiting.findIndex(({ fits }) => fits(call));
     const [found] = at === -1 ? [] : waiting.splice(at, 1);
-    // A request that was delayed until its test had ended finds no service.
+    // A request that was delayed until its test had ended finds no server.
     await perform(found?.act ?? 'pass', call, answer, service.address).catch(() => answer.destroy());
   });
-  // Its responses have the service’s Keep-Alive header, so it must not close idle connections earlier.
+  // Its responses have the server’s Keep-Alive header, so it must not close idle connections earlier.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   scope.after(() => {

@@ -1,4 +1,4 @@
-/** The library against the real service, through a proxy. */
+/** The library against the real server, through a proxy. */
 import { join } from 'node:path';
 import { fileSigner, Leasehold, type LeaseholdOptions } from '../../src/client/leasehold.ts';
 import type { Scope } from '../kit/directory.ts';
@@ -10,7 +10,7 @@ type Options = Omit<LeaseholdOptions, 'address' | 'token' | 'agent'>;
 export interface Scene {
   readonly service: TestService;
   readonly between: Between;
-  /** Straight to the service, as the administrator. */
+  /** Straight to the server, as the administrator. */
   readonly admin: Leasehold;
   /** The address of the proxy. */
   asAdmin(options?: Options): Leasehold;

@@ -1,4 +1,4 @@
-/** Idle connections: the client ends them first, because a request could meet their end by the service. */
+/** Idle connections: the client ends them first, because a request could meet their end by the server. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { startTestService } from '../kit/service.ts';
 
-test('the client closes an idle connection before the service does', async (t) => {
+test('the client closes an idle connection before the server does', async (t) => {
   const { address } = await startTestService(t);
   const ended = Promise.withResolvers<string>();
   const relay = createServer((client: Socket) => {

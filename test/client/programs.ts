@@ -1,4 +1,4 @@
-/** Runs the programs of the documents and examples unchanged, against a service with their data. */
+/** Runs the programs of the documents and examples unchanged, against a server with their data. */
 import { execFile } from 'node:child_process';
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -162,7 +162,7 @@ test('without a token and without an agent, only public routes succeed', async (
   assert.ok(differenceMs < 1500 + (Date.now() - askedAt), `${differenceMs} ms`); // the header has whole seconds
 });
 
-/** Full pages, without an end: the service's first row, again and again. */
+/** Full pages, without an end: the server's first row, again and again. */
 async function answerForEver(total: number, rowsOnPage = 1000) {
   const row = { path: 'a', type: 't', description: '', created_at: 'x', updated_at: 'x', access_count: 1 };
   const body = JSON.stringify({ data: Array(rowsOnPage).fill(row), meta: { total, limit: 1000, offset: 0 } });

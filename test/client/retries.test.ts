@@ -109,7 +109,7 @@ test('a login whose callers were all aborted serves the next call, and its failu
   assert.equal((await other.credentials.retrieve(path)).path, path);
 });
 
-test('an unresponsive service times out, separately for each attempt', async (t) => {
+test('an unresponsive server times out, separately for each attempt', async (t) => {
   const { asAdmin, between } = await throughProxy(t, shared);
   between.next('silence');
   const startedAt = performance.now();
@@ -142,7 +142,7 @@ test('a response that stops in the middle times out', async (t) => {
 });
 
 const retrieval = `GET /api/v1/credentials/${path}`;
-const body = (code: string) => JSON.stringify({ error: { code, message: 'As the service says it.' } });
+const body = (code: string) => JSON.stringify({ error: { code, message: 'As the server says it.' } });
 
 test('a request with an Idempotency-Key whose response was lost takes effect once: each attempt has the same key', async (t) => {
   const { asAdmin, between, admin } = await throughProxy(t, shared);

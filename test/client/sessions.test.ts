@@ -1,6 +1,6 @@
 /**
  * An agent's sessions: one for all calls, replaced before it expires or after it was ended, and none after a logout.
- * The cache of leases: off by default, bounded, and never valid for longer than the service's lease.
+ * The cache of leases: off by default, bounded, and never valid for longer than the server's lease.
  */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -70,7 +70,7 @@ test('a session that was ended is replaced once for all calls that notice it', a
   assert.ok(between.count(retrievals) - before <= 6);
 });
 
-test('a service that rejects each new session too is not called indefinitely', async (t) => {
+test('a server that rejects each new session too is not called indefinitely', async (t) => {
   const { asAgent, between } = await throughProxy(t, shared);
   const vault = asAgent();
   const refusal = JSON.stringify({ error: { code: 'SESSION_EXPIRED', message: 'The session has ended.' } });
@@ -222,7 +222,7 @@ for (const [where, aheadMs] of [
   ['ahead', HOUR_MS],
   ['behind', -HOUR_MS],
 ] as const) {
-  test(`with the clock of the service an hour ${where}, an entry is used within its lease and not after it`, async (t) => {
+  test(`with the clock of the server an hour ${where}, an entry is used within its lease and not after it`, async (t) => {
     const clock = startTestClock(t);
     let issued = 0;
     /** Retrievals and reads of leases of 60 seconds, by the other clock; the Date header has this one. */

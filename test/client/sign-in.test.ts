@@ -24,7 +24,7 @@ function browserFetch(): typeof fetch {
   };
 }
 
-test('a page registers a passkey, signs in with it, calls the service and signs out', async (t) => {
+test('a page registers a passkey, signs in with it, calls the server and signs out', async (t) => {
   const service = await startTestService(t);
   const admin = new Leasehold({ address: service.address, token: service.adminToken });
   await admin.operators.add({ name: 'ann', roles: ['viewer'] });

@@ -127,7 +127,7 @@ test('a body of 2 MiB is whole, and a longer one fails with TRUNCATED after its 
   assert.equal(length, limit);
 });
 
-test('a rejection by the service is an error, and not a Response', async () => {
+test('a rejection by the server is an error, and not a Response', async () => {
   const before = upstream.requests.length;
   await assert.rejects(agent.fetch(PATH, `${origin}/v2/echo`), withCode('ACCESS_DENIED', 403));
   await assert.rejects(agent.fetch('prod/db/password', `${origin}/v1/echo`), withCode('ACCESS_DENIED', 403));
@@ -203,7 +203,7 @@ test('a status or header that a Response cannot have is an error', async () => {
 test('a base URL has the path and the number of a target, and rejects a path that it cannot name', () => {
   const { address } = between;
   assert.equal(agent.baseURL('openai/key'), `${address}/use/openai/key/-`);
-  // The service does not decode the path.
+  // The server does not decode the path.
   assert.equal(agent.baseURL('git+hub/a:b@=~', 2), `${address}/use/git+hub/a:b@=~/-2`);
   for (const path of ['', 'a/-/b', '-', 'a/-1', '../x', 'a//b', 'a b', 'a?b', 'a%2Fb']) {
     assert.throws(() => agent.baseURL(path), withCode('INVALID_REQUEST', null), path);

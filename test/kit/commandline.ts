@@ -4,7 +4,7 @@
  */
 
 import { PassThrough, Readable, Writable } from 'node:stream';
-import { main } from '../../src/cli/main.ts';
+import { main } from '../../src/cli/program.ts';
 import { challengeServer } from '../../src/server/server-files.ts';
 
 const challenge = async (...asked: Parameters<typeof challengeServer>) => challengeServer(...asked);
@@ -52,7 +52,7 @@ export async function runInProcess({ words, input, columns, environment, cwd, si
       environment,
       workingDirectory: cwd,
       umask: callersUmask,
-      challengeService: challenge,
+      challengeServer: challenge,
     };
     const code = await main(words, terminal, (_, endsItself) => {
       printing.onEndsItself?.(endsItself);

@@ -10,7 +10,7 @@ import { after, test } from 'node:test';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { parse } from 'smol-toml';
-import { serveOverStdio, splitLines } from '../../src/mcp/stdio.ts';
+import { serveOverStdio, splitLines } from '../../src/mcp/mcp-server.ts';
 import { standBetween } from '../client/fault-proxy.ts';
 import { COMMAND, COMPILED } from '../kit/command.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
@@ -198,7 +198,7 @@ test('a tool waits for an approval, without links: the result is pending, and th
   assert.equal(link, `${service.address}/console/approvals/${id}`);
   const text = textOf(first.content);
   assert.match(text, /^APPROVAL_PENDING: .*none has answered yet\. This is not a refusal/);
-  assert.match(text, /Nothing was sent\. Call this tool again with the same arguments to go on waiting\./);
+  assert.match(text, /Nothing was sent\. Call this tool again with the same arguments to continue waiting\./);
   assert.ok(text.includes(`at ${link} or with: leasehold approve ${id}.`));
   assert.equal(requests.length, 0);
   await answer(String(id), 'approve');

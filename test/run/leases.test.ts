@@ -73,7 +73,7 @@ test('if paths are rejected all rejections are reported, in order, and the other
   await assert.rejects(acquireLeases(book, wanted, options()), (error) => {
     assert.equal(error instanceof LeaseAcquisitionError, true);
     assert.deepEqual(
-      (error as LeaseAcquisitionError).refused.map(({ wanted }) => wanted.name),
+      (error as LeaseAcquisitionError).failures.map(({ wanted }) => wanted.name),
       ['B', 'D'],
     );
     return true;
@@ -81,7 +81,7 @@ test('if paths are rejected all rejections are reported, in order, and the other
   assert.deepEqual(book.revoked.toSorted(), ['a#', 'c#']);
 });
 
-test('an unreachable service is not called for the rest', async () => {
+test('an unreachable server is not called for the rest', async () => {
   const book = openBook({ p0: 'UNREACHABLE' });
   const wanted = Array.from({ length: 40 }, (_, at) => want(`V${at}`, `p${at}`));
   await assert.rejects(acquireLeases(book, wanted, options()), LeaseAcquisitionError);

@@ -7,9 +7,8 @@ import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
-import { parseBindings } from '../../src/run/env-bindings.ts';
+import { parseBindings, parseUses, type UseBinding } from '../../src/run/bindings.ts';
 import { run } from '../../src/run/run.ts';
-import { parseUses, type UseBinding } from '../../src/run/use-bindings.ts';
 import { keepRenewed, type UseLeaseClient, useVariables } from '../../src/run/use-leases.ts';
 import { SERVICES } from '../../src/vault/catalogue/catalogue.ts';
 import { sdkEnvironment, tokenPrefix } from '../../src/vault/catalogue/sdk-environment.ts';
@@ -44,7 +43,7 @@ test('a use is a path, or NAME=PATH; a path with = is written as a reference', (
     assert.throws(() => parseUses([text], '--use'), { name: 'UsageError' }, text);
 });
 
-test('the variables have the address of the command, not the one that the service knows', () => {
+test('the variables have the address of the command, not the one that the server knows', () => {
   const env = { A_URL: `${BASE_URL}/v1`, A_KEY: 'lhu_x', A_OTHER: 'fixed' };
   assert.deepEqual(variables(env), { A_URL: `${OWN_URL}/v1`, A_KEY: 'lhu_x', A_OTHER: 'fixed' });
   assert.deepEqual(variables(env, 'lhu_x', { prefix: 'OWN' }), { OWN_BASE_URL: OWN_URL, OWN_API_KEY: 'lhu_x' });
@@ -87,7 +86,7 @@ test('a variable of a .env file gets the token; the base URL is in the variable 
   }
 });
 
-test('a service that names a variable of loaders is not trusted', () => {
+test('a server that names a variable of loaders is not trusted', () => {
   for (const name of ['LD_PRELOAD', 'NODE_OPTIONS', 'PATH', 'LEASEHOLD_TOKEN', 'A B', '', '__proto__'])
     assert.throws(
       () => variables({ A_URL: BASE_URL, A_KEY: 'lhu_x', [name]: 'x' }),
@@ -157,6 +156,8 @@ test('a lease without times is reported once, and never renewed without a pause'
     read: async () => times,
     renew: async () => assert.fail('it was renewed'),
   };
-  await keepRenewed(client, [{ leaseId: 'id', path: PATH }], new AbortController().signal, (line) => said.push(line));
+  await keepRenewed(client, new Map([[PATH, { lease_id: 'id' }]]), new AbortController().signal, (line) =>
+    said.push(line),
+  );
   assert.deepEqual(said, [`${PATH}: the use lease was not renewed: the lease has no times`]);
 });

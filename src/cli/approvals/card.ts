@@ -2,7 +2,7 @@
  * A request for approval, shown to the operator before the answer. The agent wrote URL, body and purpose, so no
  * character of them may move the cursor or reverse the text. SOURCE: docs/approvals.md.
  */
-import { isReadable } from '../../client/approval-groups.ts';
+import { isReadable } from '../../client/approvals.ts';
 import type { Approval } from '../../client/types.ts';
 import { escapeControls, pluralize } from '../output/cells.ts';
 

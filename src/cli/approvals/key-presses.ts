@@ -4,7 +4,7 @@ import { UsageError } from '../../platform/errors.ts';
 import { Cancelled } from '../errors.ts';
 import { isInteractive, type Terminal } from '../terminal.ts';
 
-/** Quiet time that flushes earlier input and ends key repeat. */
+/** Quiet time that flushes previous input and ends key repeat. */
 const QUIET_MS = 250;
 const CTRL_C = '\u0003';
 
@@ -55,7 +55,7 @@ export class KeyPresses implements Disposable {
 
   /**
    * Shows the text, then the prompt, and resolves to the first of `keys` that is pressed after the prompt. Discards
-   * earlier input. @throws Cancelled, the signal's reason
+   * previous input. @throws Cancelled, the signal's reason
    */
   async ask(text: string, prompt: string, keys: readonly string[], given: AbortSignal): Promise<string> {
     const signal = AbortSignal.any([given, this.interrupted]);

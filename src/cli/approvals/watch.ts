@@ -1,11 +1,11 @@
 /** `leasehold approve` without an id: shows each request as it arrives, and reads one key as its answer. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { groupApprovals } from '../../client/approval-groups.ts';
-import type { Approvals } from '../../client/approvals.ts';
+import { type Approvals, groupApprovals } from '../../client/approvals.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { isTransient } from '../../client/retries.ts';
 import type { Approval, ListedApproval } from '../../client/types.ts';
+import { withoutNulls } from '../../flags/flag.ts';
 import { inParallel } from '../../platform/waiting.ts';
 import { printNotice, type Terminal } from '../terminal.ts';
 import { approvalCard, promptFor } from './card.ts';
@@ -18,8 +18,8 @@ export interface WatchOptions {
   readonly terminal: Terminal;
   readonly vault: Leasehold;
   readonly signal: AbortSignal;
-  /** Reads a line; empty without a reason. */
-  askReason(): Promise<string>;
+  /** Resolves to null without a reason. */
+  askReason(): Promise<string | null>;
 }
 
 type Group = readonly [ListedApproval, ...ListedApproval[]];
@@ -92,8 +92,7 @@ export class ApprovalWatch {
 
   async #toAnswer(key: 'a' | 'd'): Promise<GivenAnswer> {
     if (key === 'a') return { isApproved: true, reason: null };
-    const reason = await this.#keys.suspend(() => this.#options.askReason());
-    return { isApproved: false, reason: reason === '' ? null : reason };
+    return { isApproved: false, reason: await this.#keys.suspend(() => this.#options.askReason()) };
   }
 
   async #hasEnded(group: readonly Approval[]): Promise<boolean> {
@@ -122,7 +121,7 @@ export class ApprovalWatch {
     const signal = AbortSignal.any([this.#options.signal, ended.signal]);
     const look = async (): Promise<void> => {
       do await sleep(POLL_INTERVAL_MS, undefined, { signal });
-      while (!(await this.#tolerate(isOver)));
+      while (!(await this.#poll(isOver)));
     };
     let isEnd = false;
     void look().then(
@@ -143,7 +142,7 @@ export class ApprovalWatch {
   }
 
   /** Polls once. A server that does not respond is polled again. */
-  async #tolerate(isOver: () => Promise<boolean>): Promise<boolean> {
+  async #poll(isOver: () => Promise<boolean>): Promise<boolean> {
     try {
       const result = await isOver();
       this.#isReachable = true;
@@ -183,7 +182,7 @@ export function sendAnswer(
   signal: AbortSignal,
 ): Promise<ListedApproval> {
   if (isApproved) return approvals.approve(approval_id, nonce, { signal });
-  return approvals.deny(approval_id, { nonce, ...(reason === null ? {} : { reason }) }, { signal });
+  return approvals.deny(approval_id, { nonce, ...withoutNulls({ reason }) }, { signal });
 }
 
 export function describeAnswer({ status, approvals, quorum }: ListedApproval): string {

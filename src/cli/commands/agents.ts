@@ -2,17 +2,16 @@
 import { constants, copyFileSync, existsSync, renameSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseAgentName } from '../../core/names.ts';
-import { parseDuration, parsed, text, toggle } from '../../flags/flag.ts';
+import { parseDuration, parsed, text, toggle, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { ownCommand, ownCommandFile, quoteWord } from '../../platform/shell-command.ts';
+import { ownCommand, ownCommandFile, quoteWord } from '../../platform/installation.ts';
 import { MAX_GRACE_SECONDS } from '../../vault/agents/agent.ts';
+import { withConflictHint } from '../call-hints.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation, REQUESTS_IN_FLIGHT } from '../command.ts';
-import { agentSubject, withConflictHint } from '../conflict.ts';
-import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
+import { readOrMakeKey, withKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
-import { userKeyFile } from '../settings/identity.ts';
-import { userDirsOf } from '../settings/resolve.ts';
+import { userKeyFile } from '../settings/own-identity.ts';
 import type { Precedence, Settings } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
@@ -35,39 +34,30 @@ const add = defineCommand({
     ),
     'service-key': toggle('let the server make the key pair and keep it in its data directory'),
   },
-  examples: [
-    { line: 'leasehold agent add deploy-bot', does: 'register an agent on this machine' },
-    {
-      line: 'openssl pkey -in bot.pem -pubout | leasehold agent add deploy-bot --public-key -',
-      does: 'register an agent on another machine',
-    },
-  ],
+  examples: {
+    'leasehold agent add deploy-bot': 'register an agent on this machine',
+    'openssl pkey -in bot.pem -pubout | leasehold agent add deploy-bot --public-key -':
+      'register an agent on another machine',
+  },
   async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
     const name = parseAgentName(given, 'NAME');
     const vault = invocation.connect();
-    const usualFile = userKeyFile(userDirsOf(terminal), name);
+    const usualFile = userKeyFile(terminal, name);
     const { description, 'public-key': from, 'new-key': newFile } = flags;
-    const key = flags['service-key'] ? null : await giveOrMakeKey(invocation, from, newFile ?? usualFile);
+    const key = flags['service-key'] ? null : await readOrMakeKey(invocation, from, newFile ?? usualFile);
     const file = key?.file ?? null;
-    const body = {
-      name,
-      ...(description === null ? {} : { description }),
-      ...(key === null ? {} : { public_key: key.publicKey }),
-    };
-    try {
+    const body = { name, ...withoutNulls({ description, public_key: key?.publicKey }) };
+    await withKeyFile(terminal, file, async () => {
       await invocation.output.record(await vault.agents.register(body, { signal }));
-    } catch (error) {
-      settleKeyFile(terminal, file, error);
-      throw error;
-    }
+    });
     const keyFlags = file === null || file === usualFile ? [] : ['--key-file', file];
     if (file !== null) {
       const use = ['leasehold', '--agent', name, ...keyFlags].map(quoteWord).join(' ');
       printNotice(terminal, `The private key is in ${file}. Use it with: ${use}`);
     }
     // WHY not for a given key: its private key is on another machine, and the client is configured there.
-    if (invocation.output.isForPeople && from === null) printNextSteps(invocation, name, keyFlags);
+    if (invocation.output.isTable && from === null) printNextSteps(invocation, name, keyFlags);
   },
 });
 
@@ -96,13 +86,13 @@ const ELSEWHERE: readonly Precedence[] = ['flag', 'environment', 'project file']
 
 /** The flags that repeat the settings with these sources, so that a command reaches the same server. */
 function connectionFlags(
-  { address, dataDir, ownService, caFile, allowsInsecureHttp }: Settings,
+  { address, dataDir, ownServer, caFile, allowsInsecureHttp }: Settings,
   sources: readonly Precedence[],
 ): string[] {
   const isHere = ({ level }: { readonly level: Precedence }): boolean => sources.includes(level);
   return [
     ...(isHere(address) ? ['--address', address.value] : []),
-    ...(ownService !== null && isHere(dataDir) ? ['--data-dir', dataDir.value] : []),
+    ...(ownServer !== null && isHere(dataDir) ? ['--data-dir', dataDir.value] : []),
     ...(caFile !== null && isHere(caFile) ? ['--ca-file', caFile.value] : []),
     ...(allowsInsecureHttp ? ['--insecure-http'] : []),
   ];
@@ -145,8 +135,8 @@ const remove = defineCommand({
       return `${name}: its sessions and ${pluralize(meta.total, 'active lease')} will end.`;
     };
     if (await confirmDestructive(invocation, flags, describe, 'Deregister it?')) {
-      await withConflictHint(invocation, agentSubject(name), vault.agents.deregister(name, { ...seen, signal }));
-      const keyFile = userKeyFile(userDirsOf(terminal), name);
+      await withConflictHint(invocation, 'agent', name, vault.agents.deregister(name, { ...seen, signal }));
+      const keyFile = userKeyFile(terminal, name);
       const left = existsSync(keyFile) ? ` Its private key is still in ${keyFile}.` : '';
       printNotice(terminal, `Deregistered ${name}.${left}`);
     }
@@ -190,23 +180,17 @@ const rotate = defineCommand({
     const name = parseAgentName(given, 'NAME');
     const { 'public-key': from, 'new-key': newFile } = flags;
     const vault = invocation.connect();
-    const usualFile = resolve(terminal.workingDirectory, newFile ?? userKeyFile(userDirsOf(terminal), name));
-    const key = flags['service-key'] ? null : await giveOrMakeKey(invocation, from, `${usualFile}.next`);
+    const usualFile = resolve(terminal.workingDirectory, newFile ?? userKeyFile(terminal, name));
+    const key = flags['service-key'] ? null : await readOrMakeKey(invocation, from, `${usualFile}.next`);
     const file = key?.file ?? null;
-    const body = {
-      ...(key === null ? {} : { public_key: key.publicKey }),
-      ...(flags.grace === null ? {} : { grace_seconds: flags.grace }),
-    };
-    try {
+    const body = withoutNulls({ public_key: key?.publicKey, grace_seconds: flags.grace });
+    await withKeyFile(terminal, file, async () => {
       const rotated = await vault.agents.rotate(name, body, { signal });
       // ORDER: the previous file stays until the server knows the new key.
       if (file !== null) replaceKeyFile(file, usualFile);
       await invocation.output.record(rotated);
-    } catch (error) {
-      settleKeyFile(terminal, file, error);
-      throw error;
-    }
+    });
   },
 });
 
-export const AGENT_COMMANDS: readonly Command[] = [add, list, show, rotate, remove];
+export const COMMANDS: readonly Command[] = [add, list, show, rotate, remove];

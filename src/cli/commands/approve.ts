@@ -1,11 +1,12 @@
 /** The `approve` commands, with which operators answer requests that need an approval. */
-import { isReadable } from '../../client/approval-groups.ts';
+import { isReadable } from '../../client/approvals.ts';
 import type { Approval } from '../../client/types.ts';
-import { choice, text, toggle } from '../../flags/flag.ts';
+import { choice, text, toggle, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { APPROVAL_STATUSES } from '../../vault/approvals/approval.ts';
 import { approvalCard, promptFor } from '../approvals/card.ts';
-import { describeAnswer, type GivenAnswer, sendAnswer } from '../approvals/watch.ts';
+import { KeyPresses } from '../approvals/key-presses.ts';
+import { ApprovalWatch, describeAnswer, type GivenAnswer, sendAnswer } from '../approvals/watch.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { Declined } from '../errors.ts';
 import { askLine } from '../prompt.ts';
@@ -31,7 +32,6 @@ async function readCard(invocation: Invocation, id: string) {
 
 /** @throws Declined */
 async function askForAnswer(invocation: Invocation, approval: Approval, card: string): Promise<GivenAnswer> {
-  const { KeyPresses } = await import('../approvals/key-presses.ts');
   using keys = new KeyPresses(invocation.terminal);
   const { prompt, allowed } = promptFor([approval], ['d', 'q']);
   const key = await keys.ask(`${card}\n`, prompt, allowed, invocation.signal);
@@ -41,7 +41,7 @@ async function askForAnswer(invocation: Invocation, approval: Approval, card: st
 }
 
 async function askReason(invocation: Invocation): Promise<string | null> {
-  return (await askLine(invocation, 'Reason, for the agent and the log (Enter for none): ')).trim() || null;
+  return (await askLine(invocation, 'Reason, for the agent and the audit log (Enter for none): ')).trim() || null;
 }
 
 const approve = defineCommand({
@@ -49,24 +49,26 @@ const approve = defineCommand({
   about: [
     'Without ID, shows each request as it arrives, exactly as it would be sent, and takes one key for its answer: a approves, d denies, s skips, q quits. What is typed before a request is shown has no effect. Requests of an agent to the same endpoint within 2 seconds are shown together, and one key answers all of them.',
     'With ID, shows that request and takes the same keys. --yes approves it and --deny denies it without asking, as scripts need it. The exit code is 3 if nothing was answered.',
-    'Only operators with the role approver or admin can answer, and none can answer its own request. The administrator’s token can too; once there are operators, that leaves a separate entry in the log.',
+    'Only operators with the role approver or admin can answer, and none can answer its own request. The administrator’s token can too; once there are operators, that leaves a separate entry in the audit log.',
   ],
   arguments: [{ ...ID, count: 'optional' }],
   flags: {
     yes: toggle('approve ID without asking', { short: 'y' }),
     deny: toggle('deny ID'),
-    reason: text('TEXT', 'why it is denied, for the agent and the log'),
+    reason: text('TEXT', 'reason of the denial, for the agent and the audit log'),
   },
-  examples: [
-    { line: 'leasehold approve', does: 'watch, and answer each request with one key' },
-    { line: 'leasehold approve ID --deny --reason "wrong account"', does: 'deny one request' },
-  ],
+  examples: {
+    'leasehold approve': 'watch, and answer each request with one key',
+    'leasehold approve ID --deny --reason "wrong account"': 'deny one request',
+  },
   async run(invocation, { yes, deny, reason }, given) {
     if (yes && deny) throw new UsageError('give --yes or --deny, not both');
     if (reason !== null && !deny) throw new UsageError('--reason requires --deny');
     if (given === null) {
       if (yes || deny) throw new UsageError('--yes and --deny require an ID', 'leasehold approve list');
-      return watch(invocation);
+      const { terminal, signal } = invocation;
+      const vault = invocation.connect();
+      return ApprovalWatch.run({ terminal, signal, vault, askReason: () => askReason(invocation) });
     }
     const { approvals } = invocation.connect();
     const { signal, terminal, output } = invocation;
@@ -75,18 +77,10 @@ const approve = defineCommand({
     if (yes && !isReadable(approval)) throw new Declined(UNREADABLE);
     const answer = yes || deny ? { isApproved: yes, reason } : await askForAnswer(invocation, approval, card);
     const answered = await sendAnswer(approvals, approval, answer, signal);
-    if (output.isForPeople) printNotice(terminal, describeAnswer(answered));
+    if (output.isTable) printNotice(terminal, describeAnswer(answered));
     else await output.record(answered);
   },
 });
-
-async function watch(invocation: Invocation): Promise<void> {
-  const { terminal, signal } = invocation;
-  // WHY a dynamic import: the other commands start faster without it.
-  const { ApprovalWatch } = await import('../approvals/watch.ts');
-  const askReasonText = async (): Promise<string> => (await askReason(invocation)) ?? '';
-  await ApprovalWatch.run({ terminal, signal, vault: invocation.connect(), askReason: askReasonText });
-}
 
 const listAll = defineCommand({
   name: 'approve list',
@@ -96,7 +90,7 @@ const listAll = defineCommand({
     'agent-name': text('NAME', 'only those of this agent'),
   },
   async run(invocation, { status, 'agent-name': agent }) {
-    const filter = { ...(status === null ? {} : { status }), ...(agent === null ? {} : { agent }) };
+    const filter = withoutNulls({ status, agent });
     const { approvals } = invocation.connect();
     const rows = await Array.fromAsync(approvals.listAll(filter, invocation));
     await invocation.output.records(rows, COLUMNS, 'No requests for approval.');
@@ -108,7 +102,7 @@ const show = defineCommand({
   arguments: [ID],
   async run(invocation, _flags, given) {
     const { approval, card } = await readCard(invocation, idOf(given));
-    if (invocation.output.isForPeople) invocation.output.text(card.trimEnd());
+    if (invocation.output.isTable) invocation.output.text(card.trimEnd());
     else await invocation.output.record(approval);
   },
 });
@@ -125,4 +119,4 @@ const withdraw = defineCommand({
   },
 });
 
-export const APPROVE_COMMANDS: readonly Command[] = [approve, listAll, show, withdraw];
+export const COMMANDS: readonly Command[] = [approve, listAll, show, withdraw];

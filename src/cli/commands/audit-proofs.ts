@@ -31,16 +31,14 @@ const checkpoint = defineCommand({
       'write to this new file instead of standard output: complete, or not at all; an existing file is never replaced',
     ),
   },
-  examples: [
-    {
-      line: 'leasehold audit checkpoint --out "checkpoint-$(date -u +%Y%m%dT%H%M%SZ).txt"',
-      does: 'keep the newest checkpoint in a file with the time in its name',
-    },
-  ],
+  examples: {
+    'leasehold audit checkpoint --out "checkpoint-$(date -u +%Y%m%dT%H%M%SZ).txt"':
+      'keep the newest checkpoint in a file with the time in its name',
+  },
   printsNoRecords: true,
-  async run({ connect, terminal, signal }, { 'public-key': wantsKey, out }) {
-    const file = out === null ? null : resolve(terminal.workingDirectory, out);
-    if (file !== null && existsSync(file)) throw alreadyExists(file);
+  async run(invocation, { 'public-key': wantsKey, out }) {
+    const { connect, terminal, signal } = invocation;
+    const file = newFile(invocation, out);
     const { note, verifier_key: key } = await connect().audit.readCheckpoint({ signal });
     const found = wantsKey ? `${key}\n` : note;
     if (file === null) printEvidence(terminal, found);
@@ -58,9 +56,7 @@ function writeEvidence(file: string, content: string): void {
   try {
     writeNewPrivateFile(file, content);
   } catch (error) {
-    const code = errnoSuffix(error);
-    if (code === '') throw error;
-    throw code === ' (EEXIST)' ? alreadyExists(file) : new UsageError(`${file} cannot be written${code}`);
+    throw toUsageError(error, file) ?? error;
   }
 }
 
@@ -84,7 +80,8 @@ export async function readCheckpointFile(invocation: Invocation, file: string): 
   return found;
 }
 
-/** The origin without its generation: after a restore or an accepted roll-back the log continues under another key. */
+/** The origin without its generation: after a restore or an accepted roll-back the audit log continues under
+ * another key. */
 function vaultOf(origin: string): string {
   return origin.split('/', 2).join('/');
 }
@@ -97,28 +94,29 @@ export async function contradiction(
 ): Promise<string | null> {
   const { origin, size } = await vault.audit.readCheckpoint({ signal });
   if (vaultOf(origin) !== vaultOf(kept.origin))
-    return `The log is ${origin} and the checkpoint is of ${kept.origin}: it is another log.`;
+    return `This is the audit log ${origin}, and the checkpoint is of another one: ${kept.origin}.`;
   let proof: ConsistencyProof;
   try {
     proof = await vault.audit.proveConsistency({ from: kept.size }, { signal });
   } catch (error) {
     if (!(error instanceof LeaseholdError) || error.code !== 'INVALID_REQUEST') throw error;
-    return `The log has ${size} entries and the checkpoint has ${kept.size}: the end of the log was cut off.`;
+    return `The audit log has ${size} entries and the checkpoint has ${kept.size}: the audit log was truncated.`;
   }
   const [fromRoot, toRoot] = [proof.from_root, proof.to_root].map((root) => decodeHash(root) ?? '');
   const hashes = proof.proof.map((hash) => decodeHash(hash) ?? '');
-  const [earlier, later] = [
+  const [previous, current] = [
     { size: proof.from, root: fromRoot ?? '' },
     { size: proof.to, root: toRoot ?? '' },
   ];
-  const isExtended = earlier.size === kept.size && earlier.root === kept.root && isConsistent(earlier, later, hashes);
-  return isExtended ? null : `The first ${kept.size} entries are not those of the checkpoint: the log was replaced.`;
+  const isExtended =
+    previous.size === kept.size && previous.root === kept.root && isConsistent(previous, current, hashes);
+  return isExtended ? null : `The first ${kept.size} entries do not match the checkpoint: the audit log was replaced.`;
 }
 
 const acceptRollback = defineCommand({
   name: 'audit accept-rollback',
   about: [
-    'A server whose log lacks an entry that it has seen, or a signed checkpoint, serves only health, and lists, verification and export of the log. First try to restore what is missing: a file of the database, or a standby that was not behind. What the lost entries undid is in force again, for example agents that were deregistered and leases that were revoked.',
+    'If the audit log lacks an entry that the server has seen, or a signed checkpoint, the server is in recovery mode: it serves health checks, and reading, verifying and exporting the audit log. First try to restore the missing entries, from a file of the database or from a standby that was not behind. The changes that the lost entries record are lost too: for example, agents that were deregistered are registered again, and leases that were revoked are active again.',
   ],
   flags: CONFIRMATION_FLAGS,
   printsNoRecords: true,
@@ -127,13 +125,14 @@ const acceptRollback = defineCommand({
     const { audit } = invocation.connect();
     const { loss } = await audit.readRollback({ signal });
     if (loss === null) {
-      printNotice(terminal, 'The log has lost nothing that is known. Nothing was done.');
+      printNotice(terminal, 'No loss of the audit log is known. Nothing was done.');
       return;
     }
-    const describe = async (): Promise<string> => `${loss} What the lost entries undid will be in force again.`;
+    const describe = async (): Promise<string> =>
+      `${loss} The changes that they record are lost too: revoked leases, for example, are active again.`;
     if (!(await confirmDestructive(invocation, flags, describe, 'Accept the loss?'))) return;
     await audit.acceptRollback({ signal });
-    printNotice(terminal, 'Accepted the loss; the log records it. Next: leasehold audit verify.');
+    printNotice(terminal, 'Accepted the loss; the audit log records it. Next: leasehold audit verify.');
   },
 });
 
@@ -148,30 +147,31 @@ const exportEntries = defineCommand({
   },
   printsNoRecords: true,
   async run(invocation, flags) {
-    await exportLog(invocation, invocation.connect(), flags);
+    const [out, headFile] = [newFile(invocation, flags.out), newFile(invocation, flags.head)];
+    const entries = await exportLog(invocation, out, headFile);
+    if (out !== null) printNotice(invocation.terminal, `Wrote ${entries} entries to ${out}.`);
   },
 });
 
-const NEWLINE = 10;
-
-interface ExportFiles {
-  /** Null for standard output. */
-  readonly out: string | null;
-  /** The file for the head record; null for none. */
-  readonly head: string | null;
+/** ORDER: before any request. If the file is created later, the write fails. @throws UsageError if the file exists */
+function newFile({ terminal }: Invocation, name: string | null): string | null {
+  const file = name === null ? null : resolve(terminal.workingDirectory, name);
+  if (file !== null && existsSync(file)) throw alreadyExists(file);
+  return file;
 }
 
-/** Creates the file only when the export is complete. @throws UsageError, LeaseholdError */
-async function exportLog(invocation: Invocation, vault: Leasehold, files: ExportFiles): Promise<void> {
+const NEWLINE = 10;
+
+/**
+ * Writes to standard output without the file `out`, which is created only when the export is complete. Resolves to the
+ * number of entries. @throws UsageError, LeaseholdError
+ */
+async function exportLog(invocation: Invocation, out: string | null, headFile: string | null): Promise<number> {
   const { terminal, signal } = invocation;
-  const toPath = (file: string | null): string | null =>
-    file === null ? null : resolve(terminal.workingDirectory, file);
-  const [out, headFile] = [toPath(files.out), toPath(files.head)];
-  // ORDER: before any request. If the file is created later, the write fails.
-  for (const file of [out, headFile]) if (file !== null && existsSync(file)) throw alreadyExists(file);
+  const vault = invocation.connect();
   const { meta } = await vault.audit.list({ limit: 1 }, { signal });
   const { head, bytes } = await vault.audit.export({ signal });
-  const progress = startProgress(terminal, 'Exporting');
+  using progress = startProgress(terminal, 'Exporting');
   let entries = 0;
   let last: number | undefined = NEWLINE;
   async function* count(chunks: AsyncIterable<Uint8Array>) {
@@ -192,25 +192,28 @@ async function exportLog(invocation: Invocation, vault: Leasehold, files: Export
     if (headFile !== null) writeNewPrivateFile(headFile, `leasehold-audit-head: ${head ?? ''}\n`);
   } catch (error) {
     // The reader closed the pipe.
-    if (temporary === null && errnoSuffix(error) === ' (EPIPE)') return;
-    throw signal.aborted ? signal.reason : toUsageError(error);
+    if (temporary === null && errnoSuffix(error) === ' (EPIPE)') return entries;
+    if (signal.aborted) throw signal.reason;
+    if (error instanceof LeaseholdError || error instanceof StartupError) throw error;
+    throw (
+      toUsageError(error, 'the file') ??
+      new LeaseholdError('UNREACHABLE', 'the export was interrupted', { cause: error })
+    );
   } finally {
     if (temporary !== null) rmSync(temporary, { force: true });
-    progress.end();
   }
-  if (out !== null) printNotice(terminal, `Wrote ${entries} entries to ${out}.`);
+  return entries;
 }
 
 function alreadyExists(what: string): UsageError {
   return new UsageError(`${what} already exists`, 'Choose another name. A file is never replaced.');
 }
 
-function toUsageError(error: unknown): unknown {
-  if (error instanceof LeaseholdError || error instanceof StartupError) return error;
-  if (errnoSuffix(error) === ' (EEXIST)') return alreadyExists('the file');
-  if (error instanceof Error && 'syscall' in error)
-    return new UsageError(`the file cannot be written (${String(error.message)})`);
-  return new LeaseholdError('UNREACHABLE', 'the export was interrupted', { cause: error });
+/** Null for an error that is not about the file. */
+function toUsageError(error: unknown, file: string): UsageError | null {
+  if (!(error instanceof Error && 'syscall' in error)) return null;
+  const code = errnoSuffix(error);
+  return code === ' (EEXIST)' ? alreadyExists(file) : new UsageError(`${file} cannot be written${code}`);
 }
 
-export const AUDIT_PROOF_COMMANDS: readonly Command[] = [exportEntries, checkpoint, receipt, acceptRollback];
+export const COMMANDS: readonly Command[] = [exportEntries, checkpoint, receipt, acceptRollback];

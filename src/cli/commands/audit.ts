@@ -6,15 +6,15 @@ import type { AuditEntry, AuditFilter, Leasehold } from '../../client/leasehold.
 import { parseActorName } from '../../core/names.ts';
 import { EVENT_TYPES } from '../../core/permissions.ts';
 import type { FlagValues } from '../../flags/flag.ts';
-import { choice, instant, parsed, text, wholeNumber } from '../../flags/flag.ts';
+import { choice, instant, parsed, text, wholeNumber, withoutNulls } from '../../flags/flag.ts';
 import { RESULTS } from '../../vault/audit/audit-entry.ts';
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { toCell } from '../output/cells.ts';
-import { toHeading } from '../output/table.ts';
+import { toHeading } from '../output/output.ts';
 import { withVerificationProgress } from '../progress.ts';
 import { printNotice } from '../terminal.ts';
-import { AUDIT_PROOF_COMMANDS, contradiction, readCheckpointFile } from './audit-proofs.ts';
+import { contradiction, readCheckpointFile } from './audit-proofs.ts';
 
 const ACTIONS = [...new Set(EVENT_TYPES.map((type) => type.slice(type.indexOf('.') + 1)))];
 const COLUMNS = ['seq', 'timestamp', 'event_type', 'agent_name', 'resource', 'result', 'reason'];
@@ -35,8 +35,7 @@ function toFilter(
   flags: FlagValues<typeof FILTERS> & { readonly since?: string | null; readonly until?: string | null },
 ): AuditFilter {
   const { 'agent-name': agent, resource, action, event: event_type, result, since, until } = flags;
-  const given = { agent, resource, action, event_type, result, since, until };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => (value ?? null) !== null));
+  return withoutNulls({ agent, resource, action, event_type, result, since, until });
 }
 
 const list = defineCommand({
@@ -47,9 +46,9 @@ const list = defineCommand({
     until: instant('only entries until this time, in the same notation'),
     limit: wholeNumber('print at most N entries (default 100)'),
   },
-  examples: [
-    { line: 'leasehold audit list --result denied --since 1d', does: 'show what was denied in the last 24 hours' },
-  ],
+  examples: {
+    'leasehold audit list --result denied --since 1d': 'list the denials of the last 24 hours',
+  },
   async run(invocation, { limit, ...filters }) {
     const entries = await newest(invocation.connect(), toFilter(filters), limit ?? 100, invocation.signal);
     await invocation.output.records(entries, COLUMNS, 'No matching entries.');
@@ -60,9 +59,9 @@ async function newest(vault: Leasehold, filter: AuditFilter, limit: number, sign
   const entries: AuditEntry[] = [];
   for (let [offset, wanted] = [0, Math.min(limit, MAX_PAGE_ROWS)]; ; wanted = MAX_PAGE_ROWS) {
     // Entries appended in the meantime would shift the pages. `until` excludes later ones, and the sequence number
-    // excludes those of the same time.
+    // excludes entries of the same time.
     const until = entries[0]?.timestamp ?? filter.until;
-    const page = { ...filter, ...(until === undefined ? {} : { until }), limit: wanted, offset };
+    const page = { ...filter, ...withoutNulls({ until }), limit: wanted, offset };
     const { data } = await vault.audit.list(page, { signal });
     assertIncreasing(data.toReversed());
     const last = entries.at(-1)?.seq ?? Number.POSITIVE_INFINITY;
@@ -89,13 +88,13 @@ async function followLog(invocation: Invocation, vault: Leasehold, filter: Audit
   const { signal, terminal, output } = invocation;
   const { data } = await vault.audit.list({ ...filter, limit: Math.min(last, MAX_PAGE_ROWS) }, { signal });
   assertIncreasing(data.toReversed());
-  if (output.isForPeople) terminal.stdout.write(toLine(Object.keys(WIDTHS).map(toHeading)));
+  if (output.isTable) terminal.stdout.write(toLine(Object.keys(WIDTHS).map(toHeading)));
   for (const entry of data.toReversed()) await print(invocation, entry);
   let from = data[0] ?? (await vault.audit.list({ limit: 1 }, { signal })).data[0] ?? null;
   try {
     for (;;) {
       await sleep(POLL_INTERVAL_MS, undefined, { signal });
-      // Timestamps never decrease along the log, so each query starts at the last one and skips entries already
+      // Timestamps never decrease along the audit log, so each query starts at the last one and skips entries already
       // printed.
       const since = from === null ? {} : { since: from.timestamp };
       let seq = 0;
@@ -119,7 +118,7 @@ async function followLog(invocation: Invocation, vault: Leasehold, filter: Audit
 
 /** Prints entries one by one, because the output has no end. In YAML each is an item of one list. */
 async function print({ terminal, output }: Invocation, entry: AuditEntry): Promise<void> {
-  if (output.isForPeople)
+  if (output.isTable)
     terminal.stdout.write(toLine(Object.keys(WIDTHS).map((column) => toCell(entry[column as keyof AuditEntry]))));
   else if (output.format === 'json' && output.field === null) output.jsonLine({ ...entry });
   else await output.records([entry], [], null);
@@ -137,7 +136,7 @@ function toLine(cells: readonly string[]): string {
 function assertIncreasing(entries: readonly AuditEntry[], after = 0): void {
   let last = after;
   for (const { seq } of entries) {
-    // WHY not <=: a missing number would pass, and the log would have no end.
+    // WHY not <=: a missing number would pass, and the audit log would have no end.
     if (!(seq > last)) throw new LeaseholdError('INVALID_RESPONSE', 'the audit entries are not in order');
     last = seq;
   }
@@ -167,4 +166,4 @@ const verify = defineCommand({
   },
 });
 
-export const AUDIT_COMMANDS: readonly Command[] = [list, tail, verify, ...AUDIT_PROOF_COMMANDS];
+export const COMMANDS: readonly Command[] = [list, tail, verify];

@@ -21,11 +21,11 @@ const FLAGS = {
   recipient: list('AGE1…', 'encrypt to this age recipient'),
   'recipients-file': text('FILE', 'encrypt to the age recipients in this file, one per line'),
   'passphrase-file': text('FILE', 'encrypt with, or open with, the passphrase in this file; - for standard input'),
-  verify: toggle('read an existing backup completely instead, and report what it has'),
+  verify: toggle('read an existing backup completely instead, and report its content'),
   'identity-file': text('FILE', 'with --verify: open with the age identities in this file'),
 };
 
-export const backup: Command = defineCommand({
+const backup = defineCommand({
   name: 'backup',
   about: [
     'The backup contains everything in the vault as of one moment. It is encrypted here, with age, to recipients or with a passphrase, and read again before the file receives its name. Values in it stay encrypted, so it is useless without the root key, which it does not contain: keep a copy of the root key in another place.',
@@ -33,11 +33,11 @@ export const backup: Command = defineCommand({
   ],
   arguments: [{ name: 'FILE', help: 'a new file, or a directory', count: 'one' }],
   flags: FLAGS,
-  examples: [
-    { line: 'leasehold backup vault.age --recipient age1…', does: 'encrypt to the holder of a key' },
-    { line: 'leasehold backup /backups --recipients-file ops.txt', does: 'write a file that is named by its time' },
-    { line: 'leasehold backup vault.age --verify --identity-file key.txt', does: 'read a backup again' },
-  ],
+  examples: {
+    'leasehold backup vault.age --recipient age1…': 'encrypt to the holder of a key',
+    'leasehold backup /backups --recipients-file ops.txt': 'write a file that is named by its time',
+    'leasehold backup vault.age --verify --identity-file key.txt': 'read a backup again',
+  },
   async run(invocation, flags, given) {
     const path = resolve(invocation.terminal.workingDirectory, given);
     if (flags.verify) return verify(invocation, path, flags);
@@ -67,7 +67,7 @@ async function take(
   lock: Lock,
 ): Promise<WrittenBackup> {
   const { terminal, signal } = invocation;
-  const progress = startProgress(terminal, 'Bytes');
+  using progress = startProgress(terminal, 'Bytes');
   const request = new AbortController();
   try {
     const stream = await invocation.connect().backup({ signal: AbortSignal.any([signal, request.signal]) });
@@ -78,7 +78,6 @@ async function take(
   } finally {
     // An unread stream would keep the server busy, and the server takes one backup at a time.
     request.abort();
-    progress.end();
   }
 }
 
@@ -156,3 +155,5 @@ async function readOpener(question: Question, flags: Given): Promise<Opener> {
   const passphrase = await readPassphrase(question, passphraseFile, 'Passphrase of the backup');
   return { kind: 'passphrase', passphrase };
 }
+
+export const COMMANDS: readonly Command[] = [backup];

@@ -17,11 +17,11 @@ export const completionOf = (entries: () => readonly Entry[]): Command =>
     name: 'completion',
     about: ['The script completes commands, flags and files. It starts no program and reads nothing from the vault.'],
     arguments: [{ name: 'SHELL', help: SHELLS.join(', '), count: 'one' }],
-    examples: [
-      { line: 'source <(leasehold completion bash)', does: 'for bash: add to ~/.bashrc' },
-      { line: 'source <(leasehold completion zsh)', does: 'for zsh: add to ~/.zshrc, after compinit' },
-      { line: 'leasehold completion fish | source', does: 'for fish: add to ~/.config/fish/config.fish' },
-    ],
+    examples: {
+      'source <(leasehold completion bash)': 'for bash: add to ~/.bashrc',
+      'source <(leasehold completion zsh)': 'for zsh: add to ~/.zshrc, after compinit',
+      'leasehold completion fish | source': 'for fish: add to ~/.config/fish/config.fish',
+    },
     isLocal: true,
     async run({ output }, _flags, given) {
       const shell = SHELLS.find((known) => known === given);

@@ -10,7 +10,6 @@ import { ensurePrivateDir, writePrivateFile } from '../../platform/private-files
 import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { escapeControls } from '../output/cells.ts';
 import { userFilePath } from '../settings/files.ts';
-import { userDirsOf } from '../settings/resolve.ts';
 import { printNotice, type Terminal } from '../terminal.ts';
 
 function isOperator({ settings }: Invocation): boolean {
@@ -18,7 +17,7 @@ function isOperator({ settings }: Invocation): boolean {
   return (who.kind === 'agent' || who.kind === 'session') && who.name.startsWith(OPERATOR_PREFIX);
 }
 
-export const consoleCommand: Command = defineCommand({
+const consoleCommand = defineCommand({
   name: 'console',
   about: [
     'With --operator NAME, or after leasehold login --operator NAME, the CLI signs the browser in with a one-time code that is valid for one minute. Otherwise sign in there: with a passkey, with an identity provider, or with a token.',
@@ -68,7 +67,7 @@ const OPENERS: Partial<Record<NodeJS.Platform, string>> = { darwin: 'open', win3
  * other users of this machine see the arguments of programs, and the URL contains a code that signs in.
  */
 async function openInBrowser(terminal: Terminal, url: string): Promise<boolean> {
-  const file = join(dirname(userFilePath(userDirsOf(terminal))), 'console.html');
+  const file = join(dirname(userFilePath(terminal)), 'console.html');
   ensurePrivateDir(dirname(file));
   writePrivateFile(file, `<!doctype html><meta http-equiv="refresh" content="0; url=${url}">\n`);
   const child = spawn(OPENERS[process.platform] ?? 'xdg-open', [pathToFileURL(file).href], {
@@ -83,3 +82,5 @@ async function openInBrowser(terminal: Terminal, url: string): Promise<boolean> 
     });
   });
 }
+
+export const COMMANDS: readonly Command[] = [consoleCommand];

@@ -1,30 +1,101 @@
-/** The `put`, `list`, `history` and `delete` subcommands. */
+/** The `get`, `put`, `list`, `history` and `delete` subcommands. */
+
 import { resolve } from 'node:path';
 import { LeaseholdError } from '../../client/errors.ts';
-import type { Leasehold } from '../../client/leasehold.ts';
+import type { Leasehold, Retrieved } from '../../client/leasehold.ts';
 import type { PutTargetsRequest } from '../../client/types.ts';
 import { parseCredentialType } from '../../core/names.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
-import { parsed, text, toggle } from '../../flags/flag.ts';
+import { parsed, text, toggle, wholeNumber, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteWord } from '../../platform/shell-command.ts';
+import { quoteWord } from '../../platform/installation.ts';
 import type { ServiceDefinition } from '../../vault/catalogue/definition.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
-import { keyWarning, SERVICE, targetsAt } from '../catalogue-flags.ts';
-import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
-import { credentialSubject, withConflictHint } from '../conflict.ts';
+import { ErrorWithHint, withConflictHint, withDenialHint } from '../call-hints.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation, TTL } from '../command.ts';
 import { nullIfMissing, valueInArguments } from '../errors.ts';
-import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
 import { decodeUtf8, readInput } from '../input.ts';
-import { pluralize } from '../output/cells.ts';
-import { askHidden, type Confirmation, confirmDestructive, type Question } from '../prompt.ts';
+import { escapeText, type Format, pluralize } from '../output/cells.ts';
+import { assertNotLoaderVariable, toVariableName } from '../output/output.ts';
+import { askHidden, type Confirmation, confirmDestructive, type Question, requireConfirmation } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
+import { keyWarning, SERVICE, targetsAt } from './targets.ts';
 
-const PATH = {
-  name: 'PATH',
-  help: 'path of the credential, such as prod/db/password',
-  count: 'one',
-} as const;
+const FIELDS: readonly string[] = ['path', 'value', 'lease_id', 'expires_at'];
+
+const get = defineCommand({
+  name: 'get',
+  about: [
+    'Writes only the value, byte for byte, to a pipe or file. On a terminal, asks for confirmation first unless --reveal is given. With -o or --field, prints the lease too.',
+    'Each retrieval creates a lease and an entry in the audit log. To give a value to a program, prefer leasehold run, which revokes the lease when the program ends.',
+  ],
+  arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one' }],
+  flags: {
+    reveal: toggle('show the value on a terminal without asking'),
+    version: wholeNumber('retrieve this version (default: the newest)'),
+    ttl: TTL,
+  },
+  examples: {
+    'leasehold get prod/db/password | pbcopy': 'copy the value to the clipboard',
+    'leasehold get prod/db/password --field lease_id': 'print only the lease id',
+    'eval "$(leasehold get prod/db/password -o env)"': 'set PROD_DB_PASSWORD in this shell',
+  },
+  async run(invocation, { reveal, version, ttl: ttlSeconds }, given) {
+    const { terminal, signal, output } = invocation;
+    const path = parsePath(given, 'PATH');
+    const { field } = output;
+    // ORDER: before the retrieval, which creates a lease.
+    if (field !== null && !FIELDS.includes(field)) {
+      throw new UsageError(`--field: must be one of ${FIELDS.join(', ')}`);
+    }
+    if (formatFlag(invocation) === 'env' && field === null) assertNotLoaderVariable(toVariableName(path));
+    const showsValue = field === null || field === 'value';
+    if (showsValue && terminal.stdout.isTTY === true && !reveal) {
+      const hint = 'Use --reveal, or redirect the output to a pipe or file.';
+      await requireConfirmation(invocation, `This shows the value of ${path} on the terminal. Continue?`, hint);
+    }
+    const retrieving = invocation
+      .connect()
+      .credentials.retrieve(path, { ...withoutNulls({ version, ttlSeconds }), signal });
+    await print(invocation, await withDenialHint(invocation, { action: 'retrieve', path }, retrieving));
+  },
+});
+
+const ESCAPED =
+  'WARNING  the value has characters that a terminal would interpret, and they are shown escaped. A pipe or a file receives the value byte for byte.';
+
+/**
+ * Only the flag selects a format here: a settings file or a variable must not change the output that a script reads.
+ */
+function formatFlag({ settings: { format } }: Invocation): Format | null {
+  return format.level === 'flag' ? format.value : null;
+}
+
+async function print(invocation: Invocation, { value, ...lease }: Retrieved): Promise<void> {
+  const { terminal, output } = invocation;
+  const revealed = value.reveal();
+  const record = { path: lease.path, value: revealed, lease_id: lease.lease_id, expires_at: lease.expires_at };
+  const format = formatFlag(invocation);
+  if (output.field === null && format === 'env') {
+    output.variable(assertNotLoaderVariable(toVariableName(lease.path)), revealed);
+    return;
+  }
+  if (format !== null || output.field !== null) {
+    await output.record(record);
+    return;
+  }
+  if (terminal.stdout.isTTY !== true) {
+    terminal.stdout.write(revealed);
+    return;
+  }
+  // WHY: an agent that may store the value could steer the terminal of an operator.
+  const shown = escapeText(revealed);
+  terminal.stdout.write(shown.endsWith('\n') ? shown : `${shown}\n`);
+  if (shown !== revealed) printNotice(terminal, ESCAPED);
+  printNotice(terminal, `Lease ${lease.lease_id} ends at ${lease.expires_at}.`);
+}
+
+const PATH = { name: 'PATH', help: 'path of the credential, such as prod/db/password', count: 'one' } as const;
 
 const NEWLINE_IS_STORED =
   "the value ends with a newline, which is stored too. To store it without: printf '%s' VALUE, or … | tr -d '\\n'.";
@@ -33,16 +104,12 @@ const put = defineCommand({
   name: 'put',
   about: [
     'The value comes from a hidden prompt, from standard input (-) or from a file (@FILE), byte for byte. It is never an argument: shells record arguments, and every user of the machine can see them.',
-    'Earlier versions are kept, up to the configured number; leasehold get --version N retrieves one.',
+    'Previous versions are kept, up to the configured number; leasehold get --version N retrieves one.',
     'With --service, agents can use the credential at that service without seeing the value: the catalogue contains its targets and placement. For other services see leasehold target put.',
   ],
   arguments: [
     PATH,
-    {
-      name: 'FROM',
-      help: '- for standard input, @FILE for a file (default: prompt)',
-      count: 'optional',
-    },
+    { name: 'FROM', help: '- for standard input, @FILE for a file (default: prompt)', count: 'optional' },
   ],
   flags: {
     type: parsed(
@@ -55,15 +122,12 @@ const put = defineCommand({
     service: SERVICE,
     origin: text('URL', 'with --service: your own host, for a service where each customer has one'),
   },
-  examples: [
-    { line: 'leasehold put prod/db/password', does: 'prompt for the value' },
-    {
-      line: 'openssl rand -hex 32 | tr -d "\\n" | leasehold put prod/session-key -',
-      does: 'store the output of a program',
-    },
-    { line: 'leasehold put prod/tls/key @server.key --type certificate', does: 'store a file' },
-    { line: 'leasehold put openai/key --service openai', does: 'store a key that agents can use at OpenAI' },
-  ],
+  examples: {
+    'leasehold put prod/db/password': 'prompt for the value',
+    'openssl rand -hex 32 | tr -d "\\n" | leasehold put prod/session-key -': 'store the output of a program',
+    'leasehold put prod/tls/key @server.key --type certificate': 'store a file',
+    'leasehold put openai/key --service openai': 'store a key that agents can use at OpenAI',
+  },
   takesValue: true,
   async run(invocation, { type, description, 'if-new': onlyIfNew, service, origin }, pathText, from) {
     const { signal } = invocation;
@@ -73,12 +137,7 @@ const put = defineCommand({
     const targets = toTargetsRequest(service, origin);
     const vault = invocation.connect();
     const value = from === null ? await askValue(invocation) : await readValue(invocation, from);
-    const request = {
-      path,
-      value,
-      ...(type === null ? {} : { type }),
-      ...(description === null ? {} : { description }),
-    };
+    const request = { path, value, ...withoutNulls({ type, description }) };
     const storing = vault.credentials.store(request, { onlyIfNew, signal });
     const stored = await withDenialHint(invocation, { action: 'store', path }, storing);
     const warning = service === null ? null : keyWarning(service, value.reveal());
@@ -100,7 +159,7 @@ function toTargetsRequest(service: ServiceDefinition | null, origin: string | nu
     throw new UsageError(`--origin: ${service.name} has the same hosts for each customer`);
   }
   const targets = targetsAt(service, origin === null ? [] : [origin]);
-  return { service: service.name, ...(targets === null ? {} : { targets }) };
+  return { service: service.name, ...withoutNulls({ targets }) };
 }
 
 /** @throws ErrorWithHint, which states that the value is stored */
@@ -143,12 +202,12 @@ const list = defineCommand({
   about: ['An agent sees only the paths that a policy lets it list.'],
   arguments: [{ name: 'PREFIX', help: 'only paths that start with PREFIX', count: 'optional' }],
   flags: { type: parsed('TYPE', 'only of this type', parseCredentialType) },
-  examples: [{ line: 'leasehold list prod/ -o json', does: 'list everything below prod/ as JSON' }],
+  examples: {
+    'leasehold list prod/ -o json': 'list everything below prod/ as JSON',
+  },
   async run(invocation, { type }, prefix) {
     const { signal } = invocation;
-    const all = await Array.fromAsync(
-      invocation.connect().credentials.listAll(type === null ? {} : { type }, { signal }),
-    );
+    const all = await Array.fromAsync(invocation.connect().credentials.listAll(withoutNulls({ type }), { signal }));
     const found = all.filter(({ path }) => path.startsWith(prefix ?? ''));
     const nothing =
       (prefix ?? '') === '' && type === null
@@ -178,9 +237,9 @@ const remove = defineCommand({
   ],
   arguments: [PATH],
   flags: { recursive: toggle('delete everything below PATH/', { short: 'r' }), ...CONFIRMATION_FLAGS },
-  examples: [
-    { line: 'leasehold delete old/shop --recursive --dry-run', does: 'show what would be deleted below old/shop/' },
-  ],
+  examples: {
+    'leasehold delete old/shop --recursive --dry-run': 'list the credentials that would be deleted below old/shop/',
+  },
   async run(invocation, { recursive: isRecursive, ...confirmation }, text) {
     const path = parsePath(isRecursive ? text.replace(/\/$/, '') : text, 'PATH');
     const vault = invocation.connect();
@@ -209,14 +268,15 @@ async function removeOne(
   if (!(await confirmDestructive(invocation, confirmation, describe, 'Delete it?'))) return;
   const deleting = withConflictHint(
     invocation,
-    credentialSubject(path),
+    'credential',
+    path,
     vault.credentials.delete(path, { ...seen, signal }),
   );
   await withDenialHint(invocation, { action: 'delete', path }, deleting);
   printNotice(terminal, `Deleted ${path}.`);
 }
 
-/** Deletes only what was listed; credentials stored in the meantime stay. */
+/** Deletes only the listed credentials; those that were stored after the list was read stay. */
 async function removeBelow(
   invocation: Invocation,
   confirmation: Confirmation,
@@ -245,4 +305,4 @@ async function removeBelow(
   }
 }
 
-export const CREDENTIAL_COMMANDS: readonly Command[] = [put, list, history, remove];
+export const COMMANDS: readonly Command[] = [get, put, list, history, remove];

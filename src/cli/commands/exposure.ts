@@ -1,8 +1,10 @@
-/** `leasehold exposure` lists which agents have seen values. `leasehold panic` ends everything that agents hold. */
-import type { CredentialExposure, PanicRequest } from '../../client/types.ts';
+/**
+ * `leasehold exposure` lists which agents have seen values. `leasehold panic` ends all leases, sessions and requests.
+ */
+import type { CredentialExposure } from '../../client/types.ts';
 import { parseActorName, parseAgentName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
-import { parsed } from '../../flags/flag.ts';
+import { parsed, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, REQUESTS_IN_FLIGHT } from '../command.ts';
 import { pluralize } from '../output/cells.ts';
@@ -28,14 +30,14 @@ const exposure = defineCommand({
   flags: {
     'agent-name': parsed(
       'NAME',
-      'what this agent has seen or used (--agent selects the identity of the CLI)',
+      'only versions that this agent has seen or used (--agent selects the identity of the CLI)',
       parseActorName,
     ),
   },
-  examples: [
-    { line: 'leasehold exposure prod/db/password', does: 'who has seen or used it' },
-    { line: 'leasehold exposure --agent-name deploy-bot', does: 'what deploy-bot has seen or used' },
-  ],
+  examples: {
+    'leasehold exposure prod/db/password': 'list the agents that have seen or used it',
+    'leasehold exposure --agent-name deploy-bot': 'list the versions that deploy-bot has seen or used',
+  },
   async run(invocation, { 'agent-name': agent }, given) {
     const { output, signal } = invocation;
     if ((agent === null) === (given === null)) {
@@ -54,22 +56,20 @@ const exposure = defineCommand({
 const panic = defineCommand({
   name: 'panic',
   about: [
-    'Ends what one agent holds (--agent-name), or everything, including what the administrator holds. Policies and registrations stay, so an agent whose key may be known should be deleted too.',
+    'Ends the leases, sessions and brokered requests of one agent (--agent-name), or all of them, including those of the administrator. Policies and registrations stay, so an agent whose key may be known should be deleted too.',
     REQUESTS_IN_FLIGHT,
-    'Prints each version with the advice rotate if it was seen, replaced if it was seen and a newer one exists, and keep if it was only used. A replaced value is to be withdrawn where it was issued, if it still works there.',
+    'Prints each version with the advice rotate if it was seen, replaced if it was seen and a newer one exists, and keep if it was only used. Withdraw a replaced value where it was issued, if it still works there.',
   ],
   flags: {
-    'agent-name': parsed(
-      'NAME',
-      'only what this agent holds (--agent selects the identity of the CLI)',
-      parseAgentName,
-    ),
+    'agent-name': parsed('NAME', 'only those of this agent (--agent selects the identity of the CLI)', parseAgentName),
     ...CONFIRMATION_FLAGS,
   },
-  examples: [{ line: 'leasehold panic --agent-name deploy-bot', does: 'end everything that deploy-bot holds' }],
+  examples: {
+    'leasehold panic --agent-name deploy-bot': 'end everything that deploy-bot holds',
+  },
   async run(invocation, { 'agent-name': agent, ...confirmation }) {
     const { terminal, signal, output } = invocation;
-    const body: PanicRequest = agent === null ? {} : { agent };
+    const body = withoutNulls({ agent });
     const vault = invocation.connect();
     const describe = async (): Promise<string> => {
       const { meta } = await vault.leases.list({ ...body, status: 'active', limit: 1 }, { signal });
@@ -88,4 +88,4 @@ const panic = defineCommand({
   },
 });
 
-export const EXPOSURE_COMMANDS: readonly Command[] = [exposure, panic];
+export const COMMANDS: readonly Command[] = [exposure, panic];

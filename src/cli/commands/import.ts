@@ -3,16 +3,18 @@ import { basename, resolve } from 'node:path';
 import { choice, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
-import { CONFIRMATION_FLAGS, defineCommand, type Invocation } from '../command.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import type { EnvFile } from '../import/env-rewrite.ts';
-import { type ImportSource, SOURCE_FORMATS, type SourceFormat } from '../import/item.ts';
-import { inputName, readInput } from '../input.ts';
+import { parsePrefix } from '../import/plan.ts';
+import { runImport } from '../import/run-import.ts';
+import { type ImportSource, readEnv, SOURCE_FORMATS, type SourceFormat } from '../import/source.ts';
+import { decodeUtf8, inputName, readInput } from '../input.ts';
 import { startProgress } from '../progress.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
 
 const MAX_SOURCE_MIB = 64;
 
-export const importCommand = defineCommand({
+const importCommand = defineCommand({
   name: 'import',
   about: [
     'Shows the plan and asks for confirmation. An existing credential receives a new version; nothing is overwritten. The source is not changed.',
@@ -22,11 +24,7 @@ export const importCommand = defineCommand({
     'The exit code is 2 if a value could not be stored or the source failed, and 3 if a value was skipped or its service could not be set.',
   ],
   arguments: [
-    {
-      name: 'FILE',
-      help: '.env, .json or .csv file; - for standard input; omit it for Vault',
-      count: 'optional',
-    },
+    { name: 'FILE', help: '.env, .json or .csv file; - for standard input; omit it for Vault', count: 'optional' },
   ],
   flags: {
     from: choice(
@@ -44,20 +42,15 @@ export const importCommand = defineCommand({
       'address of Vault or OpenBao (VAULT_ADDR, BAO_ADDR); the token comes from VAULT_TOKEN or BAO_TOKEN',
     ),
     mount: text('PATH', 'mount path of the KV version 2 engine (default secret)'),
-    below: text('PATH', 'import only what is below this path of the mount'),
+    below: text('PATH', 'import only secrets below this path of the mount'),
     ...CONFIRMATION_FLAGS,
   },
-  examples: [
-    {
-      line: 'leasehold import .env --prefix shop/dev',
-      does: 'show the plan, then ask; ask before the file is rewritten',
-    },
-    { line: 'leasehold import export.csv --prefix people/ann --dry-run', does: 'show only the plan' },
-    { line: 'leasehold import --vault-addr https://vault.example.org:8200 --mount kv', does: 'import a whole mount' },
-  ],
+  examples: {
+    'leasehold import .env --prefix shop/dev': 'show the plan, then ask; ask before the file is rewritten',
+    'leasehold import export.csv --prefix people/ann --dry-run': 'show only the plan',
+    'leasehold import --vault-addr https://vault.example.org:8200 --mount kv': 'import a whole mount',
+  },
   async run(invocation, flags, file) {
-    const { parsePrefix } = await import('../import/plan.ts');
-    const { runImport } = await import('../import/import.ts');
     const prefix = parsePrefix(flags.prefix);
     const address = flags['vault-addr'] ?? (file === null ? vaultVariable(invocation, 'ADDR') : null);
     if ((file === null) === (address === null)) {
@@ -94,7 +87,6 @@ interface FileFlags {
 }
 
 async function readFile(invocation: Invocation, file: string, { from, all: readsAll }: FileFlags): Promise<Read> {
-  const { formatOf, readSource } = await import('../import/sources.ts');
   const name = basename(inputName(file));
   const bytes = await readInput(invocation, file, MAX_SOURCE_MIB);
   const format = from ?? formatOf(bytes, name);
@@ -124,13 +116,8 @@ async function readVault(invocation: Invocation, flags: VaultFlags, from: string
   const mount = segmentsOf('mount', flags.mount ?? 'secret').join('/');
   const below = segmentsOf('below', flags.below ?? '');
   const kv2 = new Kv2({ address, token: new Secret(token), namespace: vaultVariable(invocation, 'NAMESPACE'), mount });
-  const progress = startProgress(terminal, 'Reading');
-  try {
-    const options = { mount, below, signal, progress: (done: number, of: number) => progress.show(done, of) };
-    return { reading: await readKv2(kv2, options), envFile: null };
-  } finally {
-    progress.end();
-  }
+  using progress = startProgress(terminal, 'Reading');
+  return { reading: await readKv2(kv2, { below, signal, progress: progress.show }), envFile: null };
 }
 
 /** Splits a path of Vault. @throws UsageError for `.` or `..` */
@@ -140,3 +127,44 @@ function segmentsOf(flag: string, text: string): readonly string[] {
     throw new UsageError(`--${flag}: must not contain . or ..`);
   return segments;
 }
+
+const SNIFFED_BYTES = 4096;
+
+/** The signature of a zip file. SOURCE: PKWARE, APPNOTE.TXT, 4.3.7. */
+const ZIP_SIGNATURE = Buffer.from('PK\u0003\u0004');
+
+/**
+ * `name` is the name of the file. A Bitwarden export begins with its member `encrypted`. @throws UsageError for a zip
+ * file
+ */
+export function formatOf(bytes: Uint8Array, name: string): SourceFormat {
+  if (/\.1pux$/i.test(name) || ZIP_SIGNATURE.equals(bytes.subarray(0, ZIP_SIGNATURE.length))) {
+    throw new UsageError(
+      `${name}: zip files, such as the .1pux of 1Password, are not read`,
+      'In 1Password, export as CSV and use --from csv; or write a file with op item get --format json.',
+    );
+  }
+  if (/\.csv$/i.test(name)) return 'csv';
+  const beginning = new TextDecoder().decode(bytes.subarray(0, SNIFFED_BYTES)).trimStart();
+  if (!beginning.startsWith('{') && !/\.json$/i.test(name)) return 'env';
+  return /^\{\s*"encrypted"\s*:\s*(?:true|false)\s*,/.test(beginning) ? 'bitwarden' : 'json';
+}
+
+interface Source {
+  readonly bytes: Uint8Array;
+  readonly name: string;
+  readonly format: SourceFormat;
+  /** Whether non-secret values of a .env file are read too. */
+  readonly readsAll: boolean;
+}
+
+/** @throws UsageError when the file is not of the format */
+export async function readSource({ bytes, name, format, readsAll }: Source): Promise<ImportSource> {
+  if (format === 'env') return readEnv(bytes, name, readsAll);
+  const text = decodeUtf8(bytes, name);
+  if (format === 'json') return (await import('../import/json.ts')).readJsonFile(text, name);
+  const { readBitwarden, readCsv } = await import('../import/password-exports.ts');
+  return format === 'csv' ? readCsv(text, name) : readBitwarden(text, name);
+}
+
+export const COMMANDS: readonly Command[] = [importCommand];

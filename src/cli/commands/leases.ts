@@ -2,7 +2,7 @@
 import type { Lease, RevokeRequest } from '../../client/types.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
-import { choice, type FlagValues, parsed } from '../../flags/flag.ts';
+import { choice, type FlagValues, parsed, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, REQUESTS_IN_FLIGHT } from '../command.ts';
 import { pluralize } from '../output/cells.ts';
@@ -17,7 +17,7 @@ const FILTERS = {
 };
 
 function toFilter({ 'agent-name': agent, path }: FlagValues<typeof FILTERS>): RevokeRequest {
-  return { ...(agent === null ? {} : { agent }), ...(path === null ? {} : { path }) };
+  return withoutNulls({ agent, path });
 }
 
 const list = defineCommand({
@@ -25,7 +25,7 @@ const list = defineCommand({
   about: ['Ended leases are listed for 7 days. An agent sees only its own leases.'],
   flags: { ...FILTERS, status: choice(STATUSES.join('|'), STATUSES, 'only leases with this status') },
   async run(invocation, { status, ...filters }) {
-    const filter = { ...toFilter(filters), ...(status === null ? {} : { status }) };
+    const filter = { ...toFilter(filters), ...withoutNulls({ status }) };
     const leases = await Array.fromAsync(invocation.connect().leases.listAll(filter, invocation));
     const none = Object.keys(filter).length === 0 ? 'No leases' : 'No matching leases';
     await invocation.output.records(leases, COLUMNS, `${none} that you may list.`);
@@ -59,7 +59,9 @@ const revoke = defineCommand({
   ],
   arguments: [{ name: 'LEASE_ID', help: 'id of a lease', count: 'many' }],
   flags: { ...FILTERS, ...CONFIRMATION_FLAGS },
-  examples: [{ line: 'leasehold lease revoke --agent-name deploy-bot', does: 'revoke all leases of deploy-bot' }],
+  examples: {
+    'leasehold lease revoke --agent-name deploy-bot': 'revoke all leases of deploy-bot',
+  },
   printsNoRecords: true,
   async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
@@ -92,4 +94,4 @@ const revoke = defineCommand({
   },
 });
 
-export const LEASE_COMMANDS: readonly Command[] = [list, show, renew, revoke];
+export const COMMANDS: readonly Command[] = [list, show, renew, revoke];

@@ -2,18 +2,20 @@
 
 import { OPERATOR_PREFIX } from '../../core/names.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { readVersion } from '../../platform/version.ts';
-import { defineCommand, type Invocation } from '../command.ts';
+import { readVersion } from '../../platform/installation.ts';
+import { type Command, defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { printNotice } from '../terminal.ts';
 
-export const mcp = defineCommand({
+const mcp = defineCommand({
   name: 'mcp',
   about: [
     'The MCP server acts as one agent: give --agent NAME. It rejects an administrator’s token.',
     'It serves standard input and output. The model can list the credentials that the agent may use, make HTTP requests with them, and ask why access is denied. No tool returns a value. A program that needs a credential is started with: leasehold run.',
   ],
-  examples: [{ line: 'leasehold mcp --agent coder', does: 'serve standard input and output' }],
+  examples: {
+    'leasehold mcp --agent coder': 'serve standard input and output',
+  },
   printsNoRecords: true,
   returnsPending: true,
   run: serve,
@@ -28,8 +30,8 @@ async function serve(invocation: Invocation): Promise<void> {
     throw new UsageError('a model must not act as an operator', 'Use --agent NAME.');
   }
   // WHY dynamic: other commands start faster without the MCP library.
-  const { openMcp } = await import('../../mcp/server.ts');
-  const { serveOverStdio } = await import('../../mcp/stdio.ts');
+  const { openMcp } = await import('../../mcp/mcp-server.ts');
+  const { serveOverStdio } = await import('../../mcp/mcp-server.ts');
   const { value: address } = settings.address;
   const opened = await openMcp({
     client: invocation.connect(),
@@ -53,3 +55,5 @@ async function serve(invocation: Invocation): Promise<void> {
     await opened.close();
   }
 }
+
+export const COMMANDS: readonly Command[] = [mcp];

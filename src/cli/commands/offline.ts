@@ -40,7 +40,7 @@ const restoreBackup = defineCommand({
   name: 'restore',
   about: [
     "The file is read completely before anything is created; chain, rows, state and a sample of values are verified before anything is published. It needs the vault's root key, which is not in the backup, or the passphrase of a key slot.",
-    'An older state is a roll-back: a node that has seen a later one refuses to start on it.',
+    'An older state is a roll-back: a node that has seen a later one does not start with it.',
   ],
   arguments: [{ name: 'FILE', help: 'the backup', count: 'one' }],
   flags: {
@@ -91,12 +91,10 @@ const auditKey = defineCommand({
   about: [
     'An auditor verifies the audit log with it: see scripts/verify_audit.py. The command runs next to a server or without one, and changes nothing.',
   ],
-  flags: {
-    'data-dir': DATA_DIR,
-    ...DATABASE_FLAGS,
-    'root-key-file': ROOT_KEY_FILE,
+  flags: { 'data-dir': DATA_DIR, ...DATABASE_FLAGS, 'root-key-file': ROOT_KEY_FILE },
+  examples: {
+    'leasehold audit key > audit.key': 'for an auditor on another machine',
   },
-  examples: [{ line: 'leasehold audit key > audit.key', does: 'for an auditor on another machine' }],
   isLocal: true,
   async run({ terminal, output }, flags) {
     const environment = environmentOf(terminal);
@@ -108,4 +106,4 @@ const auditKey = defineCommand({
   },
 });
 
-export const OFFLINE_COMMANDS: readonly Command[] = [restoreBackup, schema, auditKey];
+export const COMMANDS: readonly Command[] = [restoreBackup, schema, auditKey];

@@ -3,29 +3,28 @@ import { renameSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Operator } from '../../client/types.ts';
 import { OPERATOR_PREFIX, parseOperatorName } from '../../core/names.ts';
-import { list, parsed, text, toggle } from '../../flags/flag.ts';
+import { list, parsed, text, toggle, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteWord } from '../../platform/shell-command.ts';
+import { quoteWord } from '../../platform/installation.ts';
 import { parseRoles, ROLES } from '../../vault/operators/operator.ts';
+import { withConflictHint } from '../call-hints.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
-import { operatorSubject, withConflictHint } from '../conflict.ts';
-import { giveOrMakeKey, settleKeyFile } from '../key-files.ts';
+import { readOrMakeKey, withKeyFile } from '../key-files.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
-import { userKeyFile } from '../settings/identity.ts';
-import { userDirsOf } from '../settings/resolve.ts';
+import { userKeyFile } from '../settings/own-identity.ts';
 import { printNotice } from '../terminal.ts';
 import { consoleUrl } from './console.ts';
 
 const NAME = { name: 'NAME', help: 'name of the operator', count: 'one' } as const;
 const COLUMNS = ['name', 'roles', 'signs_in_with', 'description', 'added_at'];
 /** WHY `@` decides: every e-mail address contains one, and subjects of providers usually do not. */
-const OIDC_FLAG = parsed('SUBJECT_OR_EMAIL', 'who the operator is at the identity provider', (given) =>
+const OIDC_FLAG = parsed('SUBJECT_OR_EMAIL', 'the operator at the identity provider', (given) =>
   given.includes('@') ? { email: given } : { subject: given },
 );
 const ROLE_FLAG = list(
   'ROLE',
-  'viewer (sees everything but values), approver (answers requests), editor (changes what policies grant it) or admin (everything); can be repeated',
+  'viewer (sees everything but values), approver (answers requests), editor (makes changes that policies grant it) or admin (everything)',
 );
 const PUBLIC_KEY_HELP =
   'take this key instead of a new one: PEM, OpenSSH, a line ssh-ed25519 …, or base64 of its 32 bytes; - for standard input';
@@ -51,41 +50,29 @@ const add = defineCommand({
     invite: toggle('print a link for a passkey, which works once, for 24 hours'),
     oidc: OIDC_FLAG,
   },
-  examples: [
-    { line: 'leasehold operator add alice --role admin', does: 'add an operator who may do everything' },
-    {
-      line: 'leasehold operator add carol --role viewer --invite',
-      does: 'add an operator who signs in with a passkey',
-    },
-    {
-      line: 'leasehold operator add dora --role viewer --oidc dora@example.com',
-      does: 'add an operator who signs in at the identity provider',
-    },
-    {
-      line: 'leasehold operator add bob --role approver --public-key bob.pub',
-      does: 'add an operator whose key is on another machine',
-    },
-  ],
+  examples: {
+    'leasehold operator add alice --role admin': 'add an operator who may do everything',
+    'leasehold operator add carol --role viewer --invite': 'add an operator who signs in with a passkey',
+    'leasehold operator add dora --role viewer --oidc dora@example.com':
+      'add an operator who signs in at the identity provider',
+    'leasehold operator add bob --role approver --public-key bob.pub':
+      'add an operator whose key is on another machine',
+  },
   async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
     const name = nameOf(given);
     const roles = [...parseRoles(requireRoles(flags.role))];
-    const usualFile = userKeyFile(userDirsOf(terminal), OPERATOR_PREFIX + name);
+    const usualFile = userKeyFile(terminal, OPERATOR_PREFIX + name);
     const hasNoKey = (flags.invite || flags.oidc !== null) && flags['public-key'] === null && flags['new-key'] === null;
-    const key = hasNoKey ? null : await giveOrMakeKey(invocation, flags['public-key'], flags['new-key'] ?? usualFile);
+    const key = hasNoKey ? null : await readOrMakeKey(invocation, flags['public-key'], flags['new-key'] ?? usualFile);
     const body = {
       name,
       roles,
-      ...(key === null ? {} : { public_key: key.publicKey }),
-      ...(flags.description === null ? {} : { description: flags.description }),
-      ...(flags.oidc === null ? {} : { identity: flags.oidc }),
+      ...withoutNulls({ public_key: key?.publicKey, description: flags.description, identity: flags.oidc }),
     };
-    try {
+    await withKeyFile(terminal, key?.file ?? null, async () => {
       await invocation.output.record(await invocation.connect().operators.add(body, { signal }));
-    } catch (error) {
-      settleKeyFile(terminal, key?.file ?? null, error);
-      throw error;
-    }
+    });
     if (flags.invite) await printInvitation(invocation, name);
     if (key !== null && key.file !== null) {
       const keyFlag = key.file === usualFile ? '' : ` --key-file ${quoteWord(key.file)}`;
@@ -98,10 +85,14 @@ const add = defineCommand({
   },
 });
 
+async function makeInvitation(invocation: Invocation, name: string) {
+  const { code, expires_at } = await invocation.connect().operators.invite(name, invocation);
+  return { name, link: consoleUrl(invocation.settings.address.value, `enrol#${code}`), expires_at };
+}
+
 async function printInvitation(invocation: Invocation, name: string): Promise<void> {
-  const { terminal, settings, signal } = invocation;
-  const { code, expires_at } = await invocation.connect().operators.invite(name, { signal });
-  const link = consoleUrl(settings.address.value, `enrol#${code}`);
+  const { terminal } = invocation;
+  const { link, expires_at } = await makeInvitation(invocation, name);
   printNotice(terminal, `Give this link to ${name} alone; it registers one passkey until ${expires_at}:`);
   printNotice(terminal, link);
 }
@@ -111,10 +102,7 @@ const invite = defineCommand({
   about: ['The link works once, for 24 hours. A passkey that is added or removed voids it, and so does a rotation.'],
   arguments: [NAME],
   async run(invocation, _flags, given) {
-    const name = nameOf(given);
-    const { code, expires_at } = await invocation.connect().operators.invite(name, invocation);
-    const link = consoleUrl(invocation.settings.address.value, `enrol#${code}`);
-    await invocation.output.record({ name, link, expires_at });
+    await invocation.output.record(await makeInvitation(invocation, nameOf(given)));
   },
 });
 
@@ -161,7 +149,7 @@ const show = defineCommand({
 const set = defineCommand({
   name: 'operator set',
   about: [
-    'What the operator may do changes with its next request. The last operator with the role admin keeps it.',
+    'New roles apply to the next request of the operator. The last operator with the role admin keeps it.',
     'A passkey is removed in the console, under Settings.',
   ],
   arguments: [NAME],
@@ -169,7 +157,7 @@ const set = defineCommand({
     role: ROLE_FLAG,
     description: text('TEXT', 'description of the operator'),
     oidc: OIDC_FLAG,
-    'no-oidc': toggle('the operator signs in at the identity provider no more'),
+    'no-oidc': toggle('end signing in at the identity provider'),
   },
   async run(invocation, flags, given) {
     const name = nameOf(given);
@@ -177,10 +165,10 @@ const set = defineCommand({
     const { signal } = invocation;
     const { data: known, tag } = await operators.readTagged(name, { signal });
     const roles = flags.role.length === 0 ? known.roles : [...parseRoles(flags.role)];
-    const identity = flags['no-oidc'] ? { identity: null } : flags.oidc === null ? {} : { identity: flags.oidc };
+    const identity = flags['no-oidc'] ? { identity: null } : withoutNulls({ identity: flags.oidc });
     const body = { roles, description: flags.description ?? known.description, ...identity };
     const replacing = operators.replace(name, body, { ifMatch: tag, signal });
-    await invocation.output.record(await withConflictHint(invocation, operatorSubject(name), replacing));
+    await invocation.output.record(await withConflictHint(invocation, 'operator', name, replacing));
   },
 });
 
@@ -197,18 +185,15 @@ const rotate = defineCommand({
   async run(invocation, flags, given) {
     const { terminal, signal } = invocation;
     const name = nameOf(given);
-    const usualFile = userKeyFile(userDirsOf(terminal), OPERATOR_PREFIX + name);
+    const usualFile = userKeyFile(terminal, OPERATOR_PREFIX + name);
     const file = resolve(terminal.workingDirectory, flags['new-key'] ?? usualFile);
-    const key = await giveOrMakeKey(invocation, flags['public-key'], `${file}.next`);
-    try {
+    const key = await readOrMakeKey(invocation, flags['public-key'], `${file}.next`);
+    await withKeyFile(terminal, key.file, async () => {
       const rotated = await invocation.connect().operators.rotate(name, { public_key: key.publicKey }, { signal });
       // ORDER: the previous file stays until the server knows the new key.
       if (key.file !== null) renameSync(key.file, file);
       await invocation.output.record(rotated);
-    } catch (error) {
-      settleKeyFile(terminal, key.file, error);
-      throw error;
-    }
+    });
   },
 });
 
@@ -228,10 +213,10 @@ const remove = defineCommand({
       return `${name} (${data.roles.join(', ')}): its sessions and leases will end.`;
     };
     if (await confirmDestructive(invocation, flags, describe, 'Remove it?')) {
-      await withConflictHint(invocation, operatorSubject(name), operators.remove(name, { ...seen, signal }));
+      await withConflictHint(invocation, 'operator', name, operators.remove(name, { ...seen, signal }));
       printNotice(terminal, `Removed ${name}.`);
     }
   },
 });
 
-export const OPERATOR_COMMANDS: readonly Command[] = [add, invite, listAll, show, set, rotate, remove];
+export const COMMANDS: readonly Command[] = [add, invite, listAll, show, set, rotate, remove];

@@ -1,17 +1,18 @@
-/** The subcommands of `policy`: `list`, `show`, `delete` and `apply` are defined here, the others are imported. */
-
+/** The subcommands of `policy` that list, show and change policies. */
 import { parsePolicyName } from '../../core/names.ts';
 import { entriesOf, isInRequests } from '../../engine/field.ts';
-import { toggle } from '../../flags/flag.ts';
-import { Policy } from '../../vault/policies/policy.ts';
-import { CONFIRMATION_FLAGS, type Command, defineCommand } from '../command.ts';
-import { policySubject, withConflictHint } from '../conflict.ts';
+import { type FlagValues, text, toggle } from '../../flags/flag.ts';
+import { UsageError } from '../../platform/errors.ts';
+import { Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
+import { withConflictHint } from '../call-hints.ts';
+import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
+import { nullIfMissing } from '../errors.ts';
 import { applyPlan, makePlan, planLines, planRecord, type Step, stepLines } from '../policy/plan.ts';
-import { readPolicyDirectory } from '../policy/policy-files.ts';
+import { problemsError, readPolicyDirectory, readPolicyFile } from '../policy/policy-files.ts';
 import { confirmDestructive, requireConfirmation } from '../prompt.ts';
+import { fieldsFrom, flagOf, flagsOf, readResource } from '../resource-input.ts';
 import { printNotice } from '../terminal.ts';
 import { explain, test } from './policy-explain-test.ts';
-import { put } from './policy-put.ts';
 
 const DONE = { create: 'Created', replace: 'Replaced', delete: 'Deleted' } as const satisfies Record<
   Step['change'],
@@ -27,13 +28,10 @@ const apply = defineCommand({
   ],
   arguments: [{ name: 'DIR', help: 'directory of policy files', count: 'one' }],
   flags: { prune: toggle('delete policies without a file'), ...CONFIRMATION_FLAGS },
-  examples: [
-    { line: 'leasehold policy apply policies --dry-run', does: 'show what would change' },
-    {
-      line: 'leasehold policy apply policies --prune --yes',
-      does: 'in a pipeline: make the vault match the files exactly',
-    },
-  ],
+  examples: {
+    'leasehold policy apply policies --dry-run': 'show the changes',
+    'leasehold policy apply policies --prune --yes': 'in a pipeline: make the vault match the files exactly',
+  },
   async run(invocation, { prune, yes, 'dry-run': isDry }, directory) {
     const { terminal, signal, output } = invocation;
     const files = await readPolicyDirectory(terminal, directory);
@@ -43,7 +41,7 @@ const apply = defineCommand({
     const plan = makePlan(wanted, present, prune);
     const lines = planLines(plan);
     if (isDry) {
-      if (output.isForPeople) return output.text(lines.join('\n'));
+      if (output.isTable) return output.text(lines.join('\n'));
       return output.record(planRecord(plan, false));
     }
     for (const line of lines) printNotice(terminal, line);
@@ -52,7 +50,7 @@ const apply = defineCommand({
       if (!yes) await requireConfirmation(invocation, question);
       await applyPlan(plan, policies, {
         signal,
-        attempt: ({ name }, work) => withConflictHint(invocation, policySubject(name), work),
+        attempt: ({ name }, work) => withConflictHint(invocation, 'policy', name, work),
         done: ({ change, name }) => printNotice(terminal, `${DONE[change]} ${name}.`),
         stopped: (some, all) =>
           printNotice(
@@ -61,7 +59,7 @@ const apply = defineCommand({
           ),
       });
     }
-    if (!output.isForPeople) await output.record(planRecord(plan, true));
+    if (!output.isTable) await output.record(planRecord(plan, true));
   },
 });
 
@@ -90,7 +88,9 @@ const show = defineCommand({
   name: 'policy show',
   about: ['The JSON and YAML output can be used as a file for policy put and policy apply.'],
   arguments: [NAME],
-  examples: [{ line: 'leasehold policy show ci -o yaml > policies/ci.yaml', does: 'save a policy as a file' }],
+  examples: {
+    'leasehold policy show ci -o yaml > policies/ci.yaml': 'save a policy as a file',
+  },
   async run(invocation, _flags, given) {
     const name = parsePolicyName(given, 'NAME');
     await invocation.output.record(await invocation.connect().policies.read(name, invocation));
@@ -100,7 +100,7 @@ const show = defineCommand({
 const remove = defineCommand({
   name: 'policy delete',
   about: [
-    'Shows what the policy grants, and asks for confirmation. If another policy grants the same access, that one decides after the deletion, possibly with longer leases.',
+    'Shows the access that the policy grants, and asks for confirmation. If another policy grants the same access, that one decides after the deletion, possibly with longer leases.',
     'Existing leases stay valid until they expire, but cannot be renewed; leasehold lease revoke ends them immediately.',
   ],
   arguments: [NAME],
@@ -114,14 +114,90 @@ const remove = defineCommand({
       const { data, tag } = await vault.policies.readTagged(name, { signal });
       seen.ifMatch = tag;
       const plan = makePlan([], [Policy.fromReply(data)], true);
-      if (output.isForPeople) output.text([...plan.steps.flatMap(stepLines), LEASES_STAY].join('\n'));
+      if (output.isTable) output.text([...plan.steps.flatMap(stepLines), LEASES_STAY].join('\n'));
       else await output.record(planRecord(plan, false));
       return `Policy ${name} will be deleted.`;
     };
     if (!(await confirmDestructive(invocation, flags, describe, 'Delete it?'))) return;
-    await withConflictHint(invocation, policySubject(name), vault.policies.delete(name, { ...seen, signal }));
+    await withConflictHint(invocation, 'policy', name, vault.policies.delete(name, { ...seen, signal }));
     printNotice(terminal, `Deleted ${name}.`);
   },
 });
 
-export const POLICY_COMMANDS: readonly Command[] = [list, show, put, remove, explain, test, apply];
+const FLAGS = {
+  ...flagsOf(Policy),
+  file: text('FILE', 'read the whole policy from this TOML, JSON or YAML file; - for standard input'),
+  ...CONFIRMATION_FLAGS,
+};
+
+export const put = defineCommand({
+  name: 'policy put',
+  about: [
+    'Access that no policy grants is denied. If several policies match, the one with the smallest --max-ttl decides.',
+    'A resource is a path, PREFIX/* for everything below a prefix, or * for everything. Quote it, because shells expand *.',
+    'Before it replaces a policy, the command shows the changes, marks those that grant more than before, and asks for confirmation.',
+  ],
+  arguments: [{ name: 'NAME', help: 'name of the policy', count: 'one' }],
+  flags: FLAGS,
+  examples: {
+    "leasehold policy put ci --principal 'agent:ci-*' --resource 'ci/*' --action retrieve,list --max-ttl 10m":
+      'let agents named ci-* list and retrieve everything below ci/, for ten minutes',
+    'leasehold policy put ci --file policies/ci.toml': 'create or replace a policy from a file',
+  },
+  async run(invocation, flags, name) {
+    const { terminal, signal, output } = invocation;
+    const draft = await readDraft(invocation, flags, name);
+    const { policies } = invocation.connect();
+    const tagged = await nullIfMissing(policies.readTagged(name, { signal }));
+    const present = tagged?.data ?? null;
+    const plan = makePlan([draft], present === null ? [] : [Policy.fromReply(present)], false);
+    const [step] = plan.steps;
+    if (flags['dry-run']) {
+      if (!output.isTable) await output.record(planRecord(plan, false));
+      else output.text(step === undefined ? `Policy ${name} is unchanged.` : stepLines(step).join('\n'));
+      return printNotice(terminal, 'Nothing was done.');
+    }
+    if (present !== null && step === undefined) {
+      await output.record(present);
+      return printNotice(terminal, `Policy ${name} is unchanged.`);
+    }
+    if (step?.change === 'replace') {
+      for (const line of stepLines(step)) printNotice(terminal, line);
+      if (!flags.yes) await requireConfirmation(invocation, `Replace policy ${name}?`);
+    }
+    const body = Policy.toInput(draft);
+    const seen = tagged === null ? { onlyIfNew: true } : { ifMatch: tagged.tag };
+    const writing = policies.put(name, body, { ...seen, signal });
+    const written = await withConflictHint(invocation, 'policy', name, writing);
+    await output.record(written);
+    printNotice(terminal, `${present === null ? 'Created' : 'Replaced'} policy ${name}.`);
+    const { actions } = draft;
+    if (actions.includes('use') && actions.includes('store') && !actions.includes('retrieve')) {
+      printNotice(terminal, STORE_AND_USE);
+    }
+  },
+});
+
+const STORE_AND_USE =
+  'Note: store and use together amount to retrieve. The agent may write the targets, and send the value to its own host.';
+
+/** @throws UsageError */
+async function readDraft(invocation: Invocation, flags: FlagValues<typeof FLAGS>, name: string): Promise<PolicyDraft> {
+  const { file, yes: _yes, 'dry-run': _isDry, ...given } = flags;
+  const fields = fieldsFrom(Policy, given);
+  if (file !== null) {
+    if (Object.keys(fields).length > 0) {
+      throw new UsageError('--file contains the whole policy and cannot be combined with the other flags');
+    }
+    return readPolicyFile(invocation, file, name);
+  }
+  const read = readResource(Policy, fields, name);
+  if ('draft' in read) return read.draft;
+  const problems = read.problems.map((problem) => {
+    const [, field = '', rule = problem] = /^([\w.]+)(?:\[\d+\])?: (.*)$/s.exec(problem) ?? [];
+    return { where: flagOf(Policy, field) ?? 'NAME', what: rule };
+  });
+  throw problemsError(problems, 'leasehold policy put --help');
+}
+
+export const COMMANDS: readonly Command[] = [list, show, put, remove, explain, test, apply];

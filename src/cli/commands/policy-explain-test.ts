@@ -7,17 +7,19 @@ import { defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { readTextInput } from '../input.ts';
 import { pluralize } from '../output/cells.ts';
-import { type Ask, localSimulator, readQuestion, toSimulation } from '../policy/access-query.ts';
-import { type Expectation, holdExpectations, readExpectations } from '../policy/expectations.ts';
 import {
   consideredRows,
   EXPLANATION_COLUMNS,
   explainAccess,
+  localSimulator,
+  readQuestion,
   remedyLines,
+  type Simulator,
+  toSimulation,
   verdictLines,
-} from '../policy/explanation.ts';
-import { problemsError } from '../policy/file-format.ts';
-import { readPolicyDirectory } from '../policy/policy-files.ts';
+} from '../policy/access-query.ts';
+import { type Expectation, readExpectations, testExpectations } from '../policy/expectations.ts';
+import { problemsError, readPolicyDirectory } from '../policy/policy-files.ts';
 import { mayBeAdministrator } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 import { readTargets } from './targets.ts';
@@ -40,14 +42,12 @@ export const explain = defineCommand({
       'with the action use: a request such as "GET /v1/models", on the first host, or with a URL',
     ),
   },
-  examples: [
-    { line: 'leasehold policy explain deploy-bot retrieve prod/db/password', does: 'explain a decision' },
-    {
-      line: "leasehold policy explain ci use openai/key --request 'GET https://api.openai.com/v1/models'",
-      does: 'also check the targets of the credential',
-    },
-    { line: 'leasehold policy explain ci list prod/db --field allowed', does: 'print true or false, for a script' },
-  ],
+  examples: {
+    'leasehold policy explain deploy-bot retrieve prod/db/password': 'explain a decision',
+    "leasehold policy explain ci use openai/key --request 'GET https://api.openai.com/v1/models'":
+      'also check the targets of the credential',
+    'leasehold policy explain ci list prod/db --field allowed': 'print true or false, for a script',
+  },
   async run(invocation, { all: showsAll, request }, agent, action, path) {
     const { signal, output } = invocation;
     const read = readQuestion(
@@ -64,7 +64,7 @@ export const explain = defineCommand({
       : null;
     const simulation = await policies.simulate(toSimulation(read.question), { signal });
     const explanation = explainAccess(read.question, listed, simulation);
-    if (!output.isForPeople) return output.record({ ...explanation });
+    if (!output.isTable) return output.record({ ...explanation });
     for (const line of verdictLines(explanation)) output.text(line);
     const rows = consideredRows(explanation.policies ?? [], explanation.action, showsAll);
     if (rows.length > 0) {
@@ -101,17 +101,17 @@ export const test = defineCommand({
   ],
   arguments: [{ name: 'FILE', help: 'file of expectations; - for standard input', count: 'one' }],
   flags: { policies: text('DIR', 'test the policy files in this directory instead of a vault') },
-  examples: [
-    { line: 'leasehold policy test expected.txt', does: 'test the policies of the vault' },
-    { line: 'leasehold policy test expected.txt --policies policies', does: 'test policy files, in CI' },
-  ],
+  examples: {
+    'leasehold policy test expected.txt': 'test the policies of the vault',
+    'leasehold policy test expected.txt --policies policies': 'test policy files, in CI',
+  },
   async run(invocation, { policies: directory }, file) {
     const { terminal, output } = invocation;
     const label = file === '-' ? 'standard input' : file;
     const expectations = readExpectations(await readTextInput(invocation, file), label);
-    const held = await holdExpectations(expectations, await asker(invocation, directory, expectations, label));
+    const held = await testExpectations(expectations, await simulatorFor(invocation, directory, expectations, label));
     const failed = held.filter(({ holds }) => !holds);
-    if (!output.isForPeople) await output.records(held.map(toRecord), [], null);
+    if (!output.isTable) await output.records(held.map(toRecord), [], null);
     else if (failed.length > 0)
       await output.records(failed.map(toRecord), ['line', 'expected', 'found', 'reason'], null);
     const all = pluralize(held.length, 'expectation');
@@ -125,12 +125,12 @@ export const test = defineCommand({
 
 const toRecord = (held: object) => ({ ...held });
 
-async function asker(
+async function simulatorFor(
   invocation: Invocation,
   directory: string | null,
   expectations: readonly Expectation[],
   label: string,
-): Promise<Ask> {
+): Promise<Simulator> {
   const { terminal, signal } = invocation;
   const withRequest = expectations.find(({ question }) => question.request !== null);
   if (directory !== null && withRequest !== undefined)

@@ -1,15 +1,27 @@
-/** `leasehold run`: runs a program with secrets in its environment only. */
-import { list, toggle } from '../../flags/flag.ts';
-import { UsageError } from '../../platform/errors.ts';
+/**
+ * `leasehold run` runs a program with secrets in its environment only. `leasehold inject` fills a template with values.
+ */
+
+import { resolve } from 'node:path';
+import { LeaseholdError } from '../../client/errors.ts';
+import type { Leasehold } from '../../client/leasehold.ts';
+import { list, text, toggle, withoutNulls } from '../../flags/flag.ts';
+import { errnoSuffix, StartupError, UsageError } from '../../platform/errors.ts';
 import { readIgnored } from '../../platform/inherited-signals.ts';
-import { parseBindings } from '../../run/env-bindings.ts';
-import { exitLike } from '../../run/exit-status.ts';
-import { parseUses, type UseBinding } from '../../run/use-bindings.ts';
-import { defineCommand, type Invocation, TTL } from '../command.ts';
-import { useClientFor } from '../explain-denial.ts';
+import { writeNewFile } from '../../platform/private-files.ts';
+import { parseBindings, parseUses, type UseBinding } from '../../run/bindings.ts';
+import { exitLike } from '../../run/child-process.ts';
+import type { LeaseClient } from '../../run/leases.ts';
+import { acquireLeases, releaseLeases } from '../../run/leases.ts';
+import { fillTemplates, parseTemplate } from '../../run/references.ts';
+import type { UseLeaseClient } from '../../run/use-leases.ts';
+import { ErrorWithHint, withDenialHint } from '../call-hints.ts';
+import { type Command, defineCommand, type Invocation, TTL } from '../command.ts';
+import { readTextInput } from '../input.ts';
+import { mayBeAdministrator } from '../settings/settings.ts';
 import { ignoreBrokenPipe, printNotice } from '../terminal.ts';
 
-export const run = defineCommand({
+const run = defineCommand({
   name: 'run',
   about: [
     'With --use PATH the program receives a base URL of the vault and, in place of the key, a token, in the variables that the SDKs of the credential’s service read. It never has the value. The token works only through the vault, and until the lease ends. --use needs an agent (--agent NAME). --use NAME=PATH sets NAME_BASE_URL and NAME_API_KEY instead.',
@@ -21,32 +33,21 @@ export const run = defineCommand({
   ],
   flags: {
     use: list('[NAME=]PATH', 'let the program use the credential PATH without seeing its value'),
-    env: list('NAME=PATH', 'set the variable NAME to the value of the credential PATH', {
-      short: 'e',
-    }),
+    env: list('NAME=PATH', 'set the variable NAME to the value of the credential PATH', { short: 'e' }),
     'env-file': list('FILE', 'read variables and references from a .env file'),
     files: toggle('pass values in private files, and set the variables to their paths'),
     keep: list('NAME', 'pass on this variable even if it looks like a secret; * for all except Leasehold’s own'),
     'no-masking': toggle('do not redact the output'),
     ttl: TTL,
   },
-  arguments: [
-    {
-      name: 'NAME',
-      help: 'use the table [run.NAME] of leasehold.toml',
-      count: 'optional',
-    },
-  ],
+  arguments: [{ name: 'NAME', help: 'use the table [run.NAME] of leasehold.toml', count: 'optional' }],
   rest: 'COMMAND [ARGUMENT …]',
-  examples: [
-    { line: 'leasehold --agent shop run --use openai/key -- npm start', does: 'use an API with its unchanged SDK' },
-    { line: 'leasehold --agent shop run --env PGPASSWORD=prod/db/password -- psql', does: 'run psql with a password' },
-    { line: 'leasehold run -- npm start', does: 'use the agent and [run.default] of leasehold.toml' },
-    {
-      line: 'leasehold --agent shop run --env-file .env -- npm start',
-      does: 'use references in a file that can be committed',
-    },
-  ],
+  examples: {
+    'leasehold --agent shop run --use openai/key -- npm start': 'use an API with its unchanged SDK',
+    'leasehold --agent shop run --env PGPASSWORD=prod/db/password -- psql': 'run psql with a password',
+    'leasehold run -- npm start': 'use the agent and [run.default] of leasehold.toml',
+    'leasehold --agent shop run --env-file .env -- npm start': 'use references in a file that can be committed',
+  },
   printsNoRecords: true,
   handlesSignals: true,
   async run(invocation, flags, name) {
@@ -112,3 +113,79 @@ function checkAddress({ settings: { address } }: Invocation): void {
     'Let the server listen on HOST:PORT too, and use --address.',
   );
 }
+
+const NAME = 'template';
+
+const inject = defineCommand({
+  name: 'inject',
+  about: [
+    'Write {{leasehold://PATH | url}} to percent-encode a value for a URL, and {{leasehold://PATH?version=N}} for a previous version. Other text stays unchanged.',
+    'The result is written to a pipe, or with --out to a new file that only you can read. The leases are not revoked, because the result contains the values until you delete it. To give values to a program, prefer leasehold run.',
+  ],
+  arguments: [{ name: 'FILE', help: 'template file; - for standard input', count: 'one' }],
+  flags: { out: text('FILE', 'write to this new file instead of standard output'), ttl: TTL },
+  examples: {
+    'leasehold --agent shop inject app.yaml.tpl --out app.yaml': 'write a configuration file with its secrets',
+  },
+  printsNoRecords: true,
+  async run(invocation, { out, ttl: ttlSeconds }, file) {
+    const { terminal, signal } = invocation;
+    if (out === null && terminal.stdout.isTTY === true)
+      throw new UsageError(
+        'the values would be shown on the terminal',
+        'Use --out FILE, or redirect the output to a pipe.',
+      );
+    const parsed = parseTemplate(NAME, await readTextInput(invocation, file), file);
+    if (parsed === null) throw new UsageError(`${file}: contains no reference {{leasehold://PATH}}`);
+    const { template, wanted } = parsed;
+    invocation.connect();
+    const leaseClient = leaseClientFor(invocation);
+    const { values, leaseIds } = await acquireLeases(leaseClient, wanted, { ttlSeconds, signal });
+    const filled = fillTemplates([template], values).get(NAME)?.reveal() ?? '';
+    if (out === null) {
+      terminal.stdout.write(filled);
+      return;
+    }
+    const path = resolve(terminal.workingDirectory, out);
+    try {
+      writeNewFile(path, filled);
+    } catch (error) {
+      await releaseLeases(leaseClient, leaseIds);
+      if (error instanceof StartupError) throw error;
+      throw new UsageError(`${path} cannot be written${errnoSuffix(error)}`, 'Give the name of a new file.');
+    }
+    printNotice(terminal, `Wrote ${path}. It contains secrets: delete it when you no longer need it.`);
+  },
+});
+
+function leaseClientFor(invocation: Invocation): LeaseClient {
+  const vault = (): Leasehold => invocation.connect();
+  return {
+    retrieve: async (path, options) =>
+      withDenialHint(invocation, { action: 'retrieve', path }, vault().credentials.retrieve(path, options)),
+    revoke: async (leaseId, options) => vault().leases.revoke(leaseId, options),
+  };
+}
+
+function useClientFor(invocation: Invocation): UseLeaseClient {
+  const vault = (): Leasehold => invocation.connect();
+  const { identity } = invocation.settings;
+  return {
+    ...leaseClientFor(invocation),
+    issueUse: async (path, { ttlSeconds: ttl, signal }) => {
+      const issuing = vault().useLeases.issue({ path, ...withoutNulls({ ttl }) }, { signal });
+      try {
+        return await withDenialHint(invocation, { action: 'use', path }, issuing);
+      } catch (error) {
+        const isDenied = error instanceof LeaseholdError && error.code === 'ACCESS_DENIED';
+        if (!isDenied || !mayBeAdministrator(identity.value)) throw error;
+        throw new ErrorWithHint(error, 'A program uses a credential as an agent: --agent NAME');
+      }
+    },
+    baseUrl: (path) => vault().baseURL(path),
+    read: async (leaseId, options) => vault().leases.read(leaseId, options),
+    renew: async (leaseId, options) => vault().leases.renew(leaseId, options),
+  };
+}
+
+export const COMMANDS: readonly Command[] = [run, inject];

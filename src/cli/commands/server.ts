@@ -30,8 +30,8 @@ const status = defineCommand({
 });
 
 /** Resolves to the exit code. The program inherits standard input and output. */
-async function runEntry(name: string, words: readonly string[], { environment }: Terminal): Promise<number> {
-  const file = join(import.meta.dirname, '../..', `${name}.ts`);
+async function runServer(words: readonly string[], { environment }: Terminal): Promise<number> {
+  const file = join(import.meta.dirname, '../../bin/server.ts');
   const program = existsSync(file) ? file : file.replace(/\.ts$/, '.js');
   const [shell, command] = withoutCoreDumps(process.execPath, [...HARDENING, ...TUNING, program, ...words]);
   const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
@@ -52,15 +52,13 @@ async function runEntry(name: string, words: readonly string[], { environment }:
   }
 }
 
-function entry(name: string, file: string): Command {
-  return defineCommand({
-    name,
-    about: [`For its flags, run leasehold ${name} --help.`],
-    isLocal: true,
-    takesAllWords: true,
-    handlesSignals: true,
-    run: ({ rest, terminal }) => runEntry(file, rest, terminal),
-  });
-}
+const server = defineCommand({
+  name: 'server',
+  about: ['For its flags, run leasehold server --help.'],
+  isLocal: true,
+  takesAllWords: true,
+  handlesSignals: true,
+  run: ({ rest, terminal }) => runServer(rest, terminal),
+});
 
-export const SERVICE_COMMANDS: readonly Command[] = [entry('server', 'bin/server'), status];
+export const COMMANDS: readonly Command[] = [server, status];

@@ -10,8 +10,7 @@ import { connect } from '../connect.ts';
 import { valueInArguments } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { askHidden, type Question } from '../prompt.ts';
-import { loginsPath, readLogin, writeLogin } from '../settings/identity.ts';
-import { userDirsOf } from '../settings/resolve.ts';
+import { loginsPath, readLogin, writeLogin } from '../settings/own-identity.ts';
 import { type Identity, type Settings, titleOf } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
@@ -55,23 +54,22 @@ const login = defineCommand({
   ],
   arguments: [{ name: 'FROM', help: '- to read a token from standard input (default: prompt)', count: 'optional' }],
   takesValue: true,
-  examples: [
-    { line: 'leasehold login --agent deploy-bot', does: 'save a session for deploy-bot' },
-    { line: 'leasehold login --address https://vault.example.org', does: 'prompt for a token for this server' },
-  ],
+  examples: {
+    'leasehold login --agent deploy-bot': 'save a session for deploy-bot',
+    'leasehold login --address https://vault.example.org': 'prompt for a token for this server',
+  },
   printsNoRecords: true,
   async run({ terminal, settings, signal }, _flags, from) {
     if (from !== null && from !== '-') throw valueInArguments();
-    const userDirs = userDirsOf(terminal);
     const address = settings.address.value;
     const setting = settings.identity.value;
     const isAgent = setting.kind === 'agent' || (setting.kind === 'session' && setting.keyFile !== null);
     if (from === null && isAgent) {
-      const before = readLogin(userDirs, address);
+      const before = readLogin(terminal, address);
       const agent = { kind: 'agent', name: setting.name, keyFile: setting.keyFile ?? '' } as const;
       const { session_id, agent_name, expires_at } = await connectAs(settings, agent).logIn({ signal });
       try {
-        writeLogin(userDirs, address, { ...agent, kind: 'session', token: session_id, expiresAt: expires_at });
+        writeLogin(terminal, address, { ...agent, kind: 'session', token: session_id, expiresAt: expires_at });
       } catch (error) {
         // A session that cannot be saved is useless.
         await connectAs(settings, { kind: 'token', token: session_id }).logOut({ signal });
@@ -88,8 +86,8 @@ const login = defineCommand({
           ? setting.token
           : await askHidden({ terminal, signal }, `Token for ${address}`);
     const { name } = await identify(connectAs(settings, { kind: 'token', token }), signal);
-    writeLogin(userDirs, address, { kind: 'token', token });
-    printNotice(terminal, `Logged in to ${address} as ${name}. The token is saved in ${loginsPath(userDirs)}.`);
+    writeLogin(terminal, address, { kind: 'token', token });
+    printNotice(terminal, `Logged in to ${address} as ${name}. The token is saved in ${loginsPath(terminal)}.`);
   },
 });
 
@@ -97,10 +95,9 @@ const logout = defineCommand({
   name: 'logout',
   printsNoRecords: true,
   async run({ terminal, settings, signal }) {
-    const userDirs = userDirsOf(terminal);
     const address = settings.address.value;
-    const saved = readLogin(userDirs, address);
-    const existed = writeLogin(userDirs, address, null);
+    const saved = readLogin(terminal, address);
+    const existed = writeLogin(terminal, address, null);
     if (!existed) throw new UsageError(`not logged in to ${address}`);
     if (saved?.kind === 'session') await connectAs(settings, { ...saved, kind: 'token' }).logOut({ signal });
     printNotice(terminal, `Logged out of ${address}.`);
@@ -118,4 +115,4 @@ function connectAs(settings: Settings, value: Identity): Leasehold {
   return connect({ ...settings, identity: { ...settings.identity, value } });
 }
 
-export const SESSION_COMMANDS: readonly Command[] = [login, logout, whoami];
+export const COMMANDS: readonly Command[] = [login, logout, whoami];

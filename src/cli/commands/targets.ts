@@ -1,23 +1,53 @@
-/** The subcommands of `target`, and the output of targets. */
-
+/** The subcommands of `target`, the output of targets, and the services of the catalogue as flags. */
 import type { Tagged } from '../../client/api-client.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { CredentialTargets, PutTargetsRequest } from '../../client/types.ts';
+import { nearest } from '../../core/operator-text.ts';
 import { parsePath } from '../../core/path.ts';
 import { ApiError } from '../../engine/errors.ts';
-import { type FlagValues, list, text, toggle } from '../../flags/flag.ts';
+import { type FlagValues, list, parsed, text, toggle, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { quoteWord } from '../../platform/shell-command.ts';
-import { DEFAULT_METHODS, type PlacementFields, parsePlacement, parseTargets } from '../../vault/use/target.ts';
-import { SERVICE, targetsAt } from '../catalogue-flags.ts';
+import { quoteWord } from '../../platform/installation.ts';
+import { SERVICES, serviceTargets } from '../../vault/catalogue/catalogue.ts';
+import type { ServiceDefinition } from '../../vault/catalogue/definition.ts';
+import {
+  DEFAULT_METHODS,
+  type PlacementFields,
+  parsePlacement,
+  parseTargets,
+  type TargetFields,
+} from '../../vault/use/target.ts';
+import { ErrorWithHint, withConflictHint, withDenialHint } from '../call-hints.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
-import { targetsSubject, withConflictHint } from '../conflict.ts';
-import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
 import { readTextInput } from '../input.ts';
 import { pluralize } from '../output/cells.ts';
-import type { Output } from '../output/output.ts';
+import { type Output, wrap } from '../output/output.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
+
+const LIST_WIDTH = 100;
+const USABLE: readonly string[] = SERVICES.filter(({ unsupported }) => unsupported === null).map(({ name }) => name);
+
+export const SERVICE = parsed(
+  'NAME',
+  'the service of the value, such as openai: its hosts, and how it takes a key',
+  toService,
+);
+
+/** @throws UsageError */
+function toService(given: string, field: string): ServiceDefinition {
+  const found = SERVICES.find(({ name }) => name === given);
+  if (found === undefined) {
+    const near = nearest(given.toLowerCase(), USABLE);
+    const hint = near === null ? '' : `; did you mean ${near}?`;
+    const names = wrap(USABLE.join(', '), 2, { width: LIST_WIDTH });
+    throw new UsageError(`${field}: unknown service${hint}\n  ${names}`, OTHER_SERVICE);
+  }
+  if (found.unsupported !== null) throw new UsageError(`${field}: ${given} cannot be used yet: ${found.unsupported}`);
+  return found;
+}
+
+const OTHER_SERVICE = 'For any other service: leasehold target put PATH --origin URL';
 
 const METHODS: readonly string[] = DEFAULT_METHODS;
 
@@ -39,26 +69,20 @@ const put = defineCommand({
   name: 'target put',
   about: [
     'With --service, the catalogue has both. Otherwise give --origin, and one of --bearer, --header, --basic and --query. Both together: the flags override the catalogue.',
-    'Replaces earlier targets; with --add, it adds to them. Ends the use leases of the credential and aborts its requests in flight. Internal addresses are rejected unless --allow-network contains them; plain http:// needs it too.',
+    'Replaces the previous targets; with --add, it adds to them. Ends the use leases of the credential and aborts its requests in flight. Internal addresses are rejected unless --allow-network contains them; plain http:// needs it too.',
     'An agent then needs the action use on PATH, and does not need retrieve.',
   ],
   arguments: [{ name: 'PATH', help: 'path of the credential', count: 'one' }],
   flags: FLAGS,
-  examples: [
-    { line: 'leasehold target put openai/key --service openai', does: 'use the hosts and the header of the catalogue' },
-    {
-      line: "leasehold target put shop/key --origin https://api.shop.example --path '/v2/*' --method GET --header X-Api-Key",
-      does: 'read from another service, with the value in a header',
-    },
-    {
-      line: 'leasehold target put shop/key --add --origin https://api.shop.example --path /v2/orders --method POST',
-      does: 'allow one more request',
-    },
-    {
-      line: 'leasehold target put wiki/token --origin https://wiki.internal --allow-network 10.0.0.0/8 --target-ca-file ca.pem --bearer',
-      does: 'use a service in an internal network, with a private authority',
-    },
-  ],
+  examples: {
+    'leasehold target put openai/key --service openai': 'use the hosts and the header of the catalogue',
+    "leasehold target put shop/key --origin https://api.shop.example --path '/v2/*' --method GET --header X-Api-Key":
+      'read from another service, with the value in a header',
+    'leasehold target put shop/key --add --origin https://api.shop.example --path /v2/orders --method POST':
+      'allow one more request',
+    'leasehold target put wiki/token --origin https://wiki.internal --allow-network 10.0.0.0/8 --target-ca-file ca.pem --bearer':
+      'use a service in an internal network, with a private authority',
+  },
   async run(invocation, flags, pathText) {
     const { terminal, signal, output } = invocation;
     const path = parsePath(pathText, 'PATH');
@@ -68,7 +92,7 @@ const put = defineCommand({
     checkFields(request);
     const seen = present === null ? {} : { ifMatch: present.tag };
     const putting = invocation.connect().targets.put(path, request, { ...seen, signal });
-    const checked = withConflictHint(invocation, targetsSubject(path), putting);
+    const checked = withConflictHint(invocation, 'targets', path, putting);
     const usage = await withDenialHint(invocation, { action: 'store', path }, checked);
     await printTargets(output, usage);
     printNotice(terminal, `Agents with the action use on ${path} can use it there.`);
@@ -89,7 +113,7 @@ async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>
     throw new UsageError('--add keeps how the value is sent; give --origin, and no other service or placement');
   }
   if (service === null && placement === null && !flags.add) {
-    throw new UsageError('give one of --bearer, --header, --basic and --query', 'They say how the value is sent.');
+    throw new UsageError('give one of --bearer, --header, --basic and --query', 'They set how the value is sent.');
   }
   const [paths, methods] = [listOf(flags.path), listOf(flags.method).map((method) => method.toUpperCase())];
   const networks = flags['allow-network'];
@@ -102,11 +126,7 @@ async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>
   const hosts = service === null ? origins.map((origin) => ({ origin })) : targetsAt(service, origins);
   const base = hosts ?? (Object.keys(own).length === 0 ? null : (service?.targets ?? null));
   const targets = base?.map((target) => ({ ...target, ...own })) ?? null;
-  return {
-    ...(service === null ? {} : { service: service.name }),
-    ...(targets === null ? {} : { targets }),
-    ...(placement === null ? {} : { placement }),
-  };
+  return withoutNulls({ service: service?.name, targets, placement });
 }
 
 /**
@@ -121,7 +141,7 @@ function addTo(
     const same = targets.find(({ origin }) => origin === target.origin);
     return same === undefined ? target : { allow_networks: same.allow_networks, ca_pem: same.ca_pem, ...target };
   });
-  return { ...(service === null ? {} : { service }), targets: [...targets, ...completed], placement };
+  return { ...withoutNulls({ service }), targets: [...targets, ...completed], placement };
 }
 
 /** The placement from the flags; null if no flag sets one. @throws UsageError */
@@ -192,13 +212,13 @@ const remove = defineCommand({
     };
     if (!(await confirmDestructive(invocation, flags, describe, 'Delete?'))) return;
     const deleting = vault.targets.delete(path, { ...seen, signal });
-    const checked = withConflictHint(invocation, targetsSubject(path), deleting);
+    const checked = withConflictHint(invocation, 'targets', path, deleting);
     await withDenialHint(invocation, { action: 'store', path }, checked);
     printNotice(terminal, `Deleted the targets of ${path}.`);
   },
 });
 
-export const TARGET_COMMANDS: readonly Command[] = [put, show, remove];
+export const COMMANDS: readonly Command[] = [put, show, remove];
 
 /** @throws ErrorWithHint, LeaseholdError */
 export async function readTargets(invocation: Invocation, path: string): Promise<Tagged<CredentialTargets>> {
@@ -213,7 +233,7 @@ export async function readTargets(invocation: Invocation, path: string): Promise
 
 /** A table of the targets follows the fields of the credential, unless a program reads the output. */
 async function printTargets(output: Output, usage: CredentialTargets): Promise<void> {
-  if (!output.isForPeople) return output.record(usage);
+  if (!output.isTable) return output.record(usage);
   const { path, service, placement, updated_at, targets } = usage;
   await output.record({ path, service, sent_as: placementWords(placement), updated_at });
   output.text('');
@@ -235,4 +255,40 @@ function placementWords(placement: CredentialTargets['placement']): string {
     case 'bearer':
       return 'bearer token';
   }
+}
+
+/**
+ * The targets of the service with the customer's own hosts. Null if the catalogue lists the hosts and no origin is
+ * given. @throws UsageError
+ */
+export function targetsAt(service: ServiceDefinition, origins: readonly string[]): readonly TargetFields[] | null {
+  const { name, needsHost, targets } = service;
+  if (!needsHost) {
+    return origins.length === 0 ? null : origins.map((origin) => ({ origin }));
+  }
+  const form = targets.map(({ origin }) => origin).join(' or ');
+  if (origins.length === 0) {
+    throw new UsageError(
+      `--service: each customer of ${name} has another host`,
+      `Add --origin URL, of the form ${form}`,
+    );
+  }
+  try {
+    return origins.flatMap((origin) => serviceTargets(service, origin));
+  } catch {
+    throw new UsageError(`--origin: must be a host of ${name}, of the form ${form}`);
+  }
+}
+
+/**
+ * A warning for a value that does not look like a key of the service; null if it does, or if its keys have no fixed
+ * form.
+ */
+export function keyWarning({ name, key, placement }: ServiceDefinition, value: string): string | null {
+  const { prefixes } = key;
+  // The value of Basic may begin with a user.
+  if (placement.kind === 'basic' || prefixes.length === 0 || prefixes.some((prefix) => value.startsWith(prefix))) {
+    return null;
+  }
+  return `WARNING  keys of ${name} begin with ${prefixes.join(' or ')}, and this value does not.`;
 }

@@ -4,25 +4,25 @@ import type { UseRequest, UseResponse } from '../../client/types.ts';
 import { decodeBody, encodeBody } from '../../client/use.ts';
 import { parsePath } from '../../core/path.ts';
 import { API_ERROR_CODES } from '../../engine/errors.ts';
-import { list, text, toggle } from '../../flags/flag.ts';
+import { list, text, toggle, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { quoteWord } from '../../platform/installation.ts';
 import { http } from '../../platform/node-http.ts';
-import { quoteWord } from '../../platform/shell-command.ts';
 import { parseUseRequest } from '../../vault/use/base-url.ts';
 import { parseMethod } from '../../vault/use/target.ts';
-import { defineCommand, type Invocation, TTL } from '../command.ts';
+import { ErrorWithHint, withDenialHint } from '../call-hints.ts';
+import { type Command, defineCommand, type Invocation, TTL } from '../command.ts';
 import { EXIT } from '../errors.ts';
-import { ErrorWithHint, withDenialHint } from '../explain-denial.ts';
 import { readInput } from '../input.ts';
 import { escapeText, pluralize } from '../output/cells.ts';
 import { reportError } from '../report-error.ts';
 import { printNotice, type Terminal } from '../terminal.ts';
 
-export const use = defineCommand({
+const use = defineCommand({
   name: 'use',
   about: [
-    'Leasehold makes the request, puts the value where the placement of the credential says, and redacts it in the response. Prints the body of the response, byte for byte.',
-    'A URL that is only a path, such as /v1/models, goes to the first target of the credential that it matches.',
+    'Leasehold makes the request, puts the value where the placement of the credential names, and redacts it in the response. Prints the body of the response, byte for byte.',
+    'A URL that is only a path, such as /v1/models, is sent to the first target of the credential that it matches.',
     'A --data that is a JSON object or array is sent as application/json unless --header names another content type. Headers with an authority of yours are not sent, and redirects are not followed.',
     'The exit code is 0 for a status of 2xx and 4 for any other; 3 if Leasehold rejected the request or could not reach the upstream; 2 if the response was longer than 2 MiB and was truncated.',
   ],
@@ -38,24 +38,22 @@ export const use = defineCommand({
     ttl: TTL,
     purpose: text('TEXT', 'why, for the audit log'),
   },
-  examples: [
-    { line: 'leasehold --agent ci use openai/key GET /v1/models', does: 'list the models of OpenAI' },
-    {
-      line: 'leasehold --agent ci use slack/bot POST https://slack.com/api/chat.postMessage -d @message.json',
-      does: 'send a file as the body',
-    },
-  ],
+  examples: {
+    'leasehold --agent ci use openai/key GET /v1/models': 'list the models of OpenAI',
+    'leasehold --agent ci use slack/bot POST https://slack.com/api/chat.postMessage -d @message.json':
+      'send a file as the body',
+  },
   printsNoRecords: true,
   async run(invocation, flags, pathText, methodText, urlText) {
     const path = parsePath(pathText, 'PATH');
     const method = parseMethod(methodText.toUpperCase(), 'METHOD');
     const headers = toHeaders(flags.header);
     parseUseRequest(method, urlText, 'URL');
-    const own = { path, method, url: urlText, ...(flags.ttl === null ? {} : { ttl: flags.ttl }) };
     const body = await readBody(invocation, flags.data, headers);
-    const purpose = flags.purpose === null ? {} : { purpose: flags.purpose };
+    const { ttl, purpose } = flags;
+    const request = { path, method, url: urlText, headers: Object.fromEntries(headers), ...body };
     try {
-      const reply = await send(invocation, { ...own, headers: Object.fromEntries(headers), ...body, ...purpose });
+      const reply = await send(invocation, { ...request, ...withoutNulls({ ttl, purpose }) });
       return printUpstreamResponse(invocation.terminal, reply, flags.include);
     } catch (error) {
       if (!isRejection(error)) throw error;
@@ -186,3 +184,5 @@ function headLines({ status, headers }: UseResponse): string {
 }
 
 const withNewline = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
+
+export const COMMANDS: readonly Command[] = [use];

@@ -17,7 +17,7 @@ export interface EnvFile {
   readonly bytes: Buffer;
 }
 
-/** The file was not changed; the message says why. */
+/** The file was not changed; the message contains the reason. */
 export class RewriteError extends Error {}
 
 /**

@@ -5,7 +5,7 @@
 
 import { UsageError } from '../../platform/errors.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
-import { type ImportSource, Reader, typeByName } from './item.ts';
+import { type ImportSource, Reader, typeByName } from './source.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

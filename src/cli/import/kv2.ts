@@ -5,16 +5,16 @@
  */
 
 import { setTimeout as pause } from 'node:timers/promises';
-import { parseAddress } from '../../client/address.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import { safeFetch } from '../../client/node-fetch.ts';
-import { readText } from '../../client/responses.ts';
+import { readText } from '../../client/read-response.ts';
+import { parseServerUrl } from '../../client/server-url.ts';
 import { errnoSuffix, UsageError } from '../../platform/errors.ts';
 import { inParallel } from '../../platform/waiting.ts';
 import type { Secret } from '../../vault/credentials/credential.ts';
 import { RemoteError } from '../errors.ts';
-import { type ImportSource, Reader } from './item.ts';
 import { addJson, isObject, type JsonObject, objectOf, parseJson } from './json.ts';
+import { type ImportSource, Reader } from './source.ts';
 
 interface Kv2Options {
   /** The URL without a trailing slash, as `parseVaultAddress` returns it. */
@@ -39,7 +39,7 @@ const MOUNT_HINT = 'Check that the mount is a KV engine of version 2.';
 /** @throws UsageError when the URL is invalid, or is plain HTTP to another machine, which would expose every secret */
 export function parseVaultAddress(text: string): string {
   try {
-    return parseAddress(text, false);
+    return parseServerUrl(text, false);
   } catch (error) {
     if (!(error instanceof LeaseholdError)) throw error;
     throw new UsageError(
@@ -53,6 +53,11 @@ export class Kv2 {
 
   constructor(options: Kv2Options) {
     this.#options = options;
+  }
+
+  /** The path of a secret or a directory, for messages. */
+  locationOf(path: readonly string[]): string {
+    return `${this.#options.mount}/${path.join('/')}`;
   }
 
   /**
@@ -154,7 +159,6 @@ const MAX_LEVELS = 32;
 const MAX_KEYS = 100_000;
 
 interface WalkOptions {
-  readonly mount: string;
   readonly below: readonly string[];
   readonly signal: AbortSignal;
   progress(done: number, of: number): void;
@@ -172,16 +176,14 @@ export async function readKv2(kv2: Kv2, options: WalkOptions): Promise<ImportSou
   const readOne = async (path: readonly string[]): Promise<void> => {
     const version = await kv2.read(path, options.signal);
     if ('data' in version) read.set(path, version.data);
-    else reader.skip(locationOf(options, path), version.missing, version.isRejected ? 'rejected' : 'empty');
+    else reader.skip(kv2.locationOf(path), version.missing, version.isRejected ? 'rejected' : 'empty');
     options.progress(++done, secrets.length);
   };
   await inParallel(secrets, MAX_CONCURRENT, readOne, options.signal);
   // Values are in the order of their paths, not of the responses.
-  for (const path of secrets) addSecret(reader, path, read.get(path), locationOf(options, path));
+  for (const path of secrets) addSecret(reader, path, read.get(path), kv2.locationOf(path));
   return reader;
 }
-
-const locationOf = ({ mount }: WalkOptions, path: readonly string[]): string => `${mount}/${path.join('/')}`;
 
 async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<readonly (readonly string[])[]> {
   const secrets: (readonly string[])[] = [];
@@ -189,9 +191,8 @@ async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<
   let deeper: (readonly string[])[] = [];
   const listOne = async (directory: readonly string[]): Promise<void> => {
     const names = await kv2.list(directory, options.signal);
-    if (directory === options.below && !names?.length)
-      throw nothingToList(names === null, locationOf(options, directory));
-    if (names === null) reader.skip(`${locationOf(options, directory)}/`, 'the token is not allowed to list it');
+    if (directory === options.below && !names?.length) throw nothingToList(names === null, kv2.locationOf(directory));
+    if (names === null) reader.skip(`${kv2.locationOf(directory)}/`, 'the token is not allowed to list it');
     for (const name of new Set(names)) {
       keys += 1;
       if (keys > MAX_KEYS)
@@ -201,9 +202,8 @@ async function listAll(kv2: Kv2, reader: Reader, options: WalkOptions): Promise<
       const isDirectory = name.endsWith('/');
       const path = [...directory, isDirectory ? name.slice(0, -1) : name];
       if (/^\.{0,2}\/?$/.test(name) || !name.isWellFormed())
-        reader.skip(locationOf(options, path), 'its name cannot be requested');
-      else if (path.length > MAX_LEVELS)
-        reader.skip(locationOf(options, path), `it is deeper than ${MAX_LEVELS} levels`);
+        reader.skip(kv2.locationOf(path), 'its name cannot be requested');
+      else if (path.length > MAX_LEVELS) reader.skip(kv2.locationOf(path), `it is deeper than ${MAX_LEVELS} levels`);
       else (isDirectory ? deeper : secrets).push(path);
     }
   };

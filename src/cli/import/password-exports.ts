@@ -7,8 +7,8 @@
 
 import { CsvError, parse } from 'csv-parse/sync';
 import { UsageError } from '../../platform/errors.ts';
-import { type ImportSource, Reader } from './item.ts';
 import { isObject, type JsonObject, objectOf, objectsOf, parseJson, textOf, valueText } from './json.ts';
+import { type ImportSource, Reader } from './source.ts';
 
 const KINDS = ['login', 'card', 'identity', 'sshKey', 'bankAccount', 'driversLicense', 'passport'];
 const TYPES = new Map([

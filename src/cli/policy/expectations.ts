@@ -8,9 +8,9 @@ import { UsageError } from '../../platform/errors.ts';
 import { inParallel } from '../../platform/waiting.ts';
 import type { AccessQuery } from '../../vault/policies/access-explanation.ts';
 import { parseTtl, type TtlSeconds } from '../../vault/policies/policy.ts';
-import { DURATION_RULE } from '../resource/fields.ts';
-import { type Ask, readQuestion, requestSuffix } from './access-query.ts';
-import { type Problem, problemsError } from './file-format.ts';
+import { DURATION_RULE } from '../resource-input.ts';
+import { readQuestion, requestSuffix, type Simulator } from './access-query.ts';
+import { type Problem, problemsError } from './policy-files.ts';
 
 export interface Expectation {
   readonly line: number;
@@ -75,12 +75,17 @@ export interface TestResult {
   readonly reason: string;
 }
 
-/** Returns the results in the order of the file. Throws the first error of `ask`, and then sends no further query. */
-export async function holdExpectations(expectations: readonly Expectation[], ask: Ask): Promise<TestResult[]> {
+/**
+ * Returns the results in the order of the file. Throws the first error of `simulate`, and then sends no further query.
+ */
+export async function testExpectations(
+  expectations: readonly Expectation[],
+  simulate: Simulator,
+): Promise<TestResult[]> {
   const results: TestResult[] = [];
   await inParallel(expectations, MAX_CONCURRENT, async (expectation) => {
     const { line, question } = expectation;
-    const simulation = await ask(question);
+    const simulation = await simulate(question);
     const found = difference(expectation, simulation);
     results.push({ line, expected: toRow(expectation), holds: found === null, found, reason: simulation.reason });
   });

@@ -4,11 +4,10 @@
  */
 
 import { LeaseholdError } from '../../client/errors.ts';
-import type { Policies } from '../../client/policies.ts';
+import type { Policies } from '../../client/named-resources.ts';
 import type { PolicyName } from '../../core/names.ts';
 import { compare, directionOf, type FieldChange, shownFields } from '../../vault/policies/comparison.ts';
 import { Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
-import { preconditionFailed } from '../conflict.ts';
 import { type Printable, toCell } from '../output/cells.ts';
 
 export interface Step {
@@ -162,6 +161,11 @@ async function applyStep({ name, before, after }: Step, policies: Writer, signal
     if (isGone && after !== null) throw preconditionFailed();
     if (!isGone) throw error;
   }
+}
+
+/** The error for a change that is based on an outdated state. */
+function preconditionFailed(): LeaseholdError {
+  return new LeaseholdError('PRECONDITION_FAILED', 'A precondition of the request does not hold.', { status: 412 });
 }
 
 /** WHY a second read: the list from which the plan was made contains no tags. */

@@ -3,12 +3,14 @@
  * own file, variables, and the files of a data directory. Unknown fields are errors.
  */
 import { lstatSync, readFileSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { isLoaderVariable } from '../../masking/secret-names.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { childPath, dataDirPaths } from '../../platform/paths.ts';
 import { isTrusted } from '../../platform/private-files.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
+import type { Terminal } from '../terminal.ts';
 
 export interface FileSettings {
   readonly address?: string;
@@ -66,14 +68,15 @@ const KINDS: Readonly<Record<Kind, readonly [name: string, isFit: (value: unknow
 const PROJECT_FILE = 'leasehold.toml';
 const MAX_FILE_BYTES = 256 * 1024;
 
-export interface UserDirs {
-  readonly workingDirectory: string;
-  readonly home: string;
-  readonly environment: Readonly<Record<string, string | undefined>>;
+/** The part of the terminal that determines where the files of the user are. */
+export type UserContext = Pick<Terminal, 'workingDirectory' | 'environment'>;
+
+export function homeOf({ environment }: UserContext): string {
+  return environment['HOME'] || homedir();
 }
 
-export function userFilePath({ home, environment }: UserDirs): string {
-  return join(environment['XDG_CONFIG_HOME'] || join(home, '.config'), 'leasehold', 'config.toml');
+export function userFilePath(user: UserContext): string {
+  return join(user.environment['XDG_CONFIG_HOME'] || join(homeOf(user), '.config'), 'leasehold', 'config.toml');
 }
 
 /**
@@ -91,29 +94,29 @@ export interface SkippedFile {
  * UsageError
  */
 export async function readProjectFile(
-  userDirs: UserDirs,
+  user: UserContext,
 ): Promise<{ readonly file: SettingsFile | null; readonly skipped: SkippedFile | null }> {
-  for (let directory = resolve(userDirs.workingDirectory); ; directory = dirname(directory)) {
+  for (let directory = resolve(user.workingDirectory); ; directory = dirname(directory)) {
     const path = join(directory, PROJECT_FILE);
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found !== undefined) {
-      const displayPath = relative(userDirs.workingDirectory, path) || PROJECT_FILE;
+      const displayPath = relative(user.workingDirectory, path) || PROJECT_FILE;
       const skipped = checkSafe(path);
       return {
-        file: skipped === null ? await readSettings(path, displayPath, 'project file', userDirs) : null,
+        file: skipped === null ? await readSettings(path, displayPath, 'project file', user) : null,
         skipped,
       };
     }
-    if (directory === userDirs.home || dirname(directory) === directory) return { file: null, skipped: null };
+    if (directory === homeOf(user) || dirname(directory) === directory) return { file: null, skipped: null };
   }
 }
 
-export async function readUserFile(userDirs: UserDirs): Promise<SettingsFile | null> {
-  const path = userFilePath(userDirs);
+export async function readUserFile(user: UserContext): Promise<SettingsFile | null> {
+  const path = userFilePath(user);
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return null;
   const skipped = checkSafe(path);
   if (skipped !== null) throw new UsageError(`${path} ${skipped.reason}`, skipped.hint);
-  return readSettings(path, path.replace(userDirs.home, '~'), 'user file', userDirs);
+  return readSettings(path, path.replace(homeOf(user), '~'), 'user file', user);
 }
 
 function checkSafe(path: string): SkippedFile | null {
@@ -131,7 +134,7 @@ async function readSettings(
   path: string,
   displayPath: string,
   kind: SettingsFile['kind'],
-  userDirs: UserDirs,
+  user: UserContext,
 ): Promise<SettingsFile> {
   const { parse } = await import('smol-toml');
   let table: Record<string, unknown>;
@@ -147,7 +150,7 @@ async function readSettings(
   if (!isTable(profiles)) throw new UsageError(`${displayPath}: profiles must be tables, as in [profiles.dev]`);
   const check = (values: unknown, where: string): FileSettings => {
     if (!isTable(values)) throw new UsageError(`${where} must be a table`);
-    const toPath = (text: string): string => resolve(dirname(path), text.replace(/^~(?=\/|$)/, userDirs.home));
+    const toPath = (text: string): string => resolve(dirname(path), text.replace(/^~(?=\/|$)/, homeOf(user)));
     return checkFields(values, where, kind, toPath);
   };
   return {
@@ -235,7 +238,7 @@ export function isForAnotherAddress({ address }: FileSettings, used: string): bo
 }
 
 /** @throws UsageError for an empty variable */
-export function readVariable({ environment }: Pick<UserDirs, 'environment'>, name: string): string | null {
+export function readVariable({ environment }: Pick<UserContext, 'environment'>, name: string): string | null {
   const value = environment[name];
   if (value === '') throw new UsageError(`${name} is empty: set or unset it`);
   return value ?? null;
@@ -250,7 +253,7 @@ function readLine(file: string): string | null {
   }
 }
 
-export function readServiceAddress(dataDir: string): string | null {
+export function readPublishedAddress(dataDir: string): string | null {
   return readLine(dataDirPaths(dataDir).addressFile);
 }
 

@@ -4,7 +4,7 @@ import { Id } from '../../api/fields.ts';
 import { LeasesQuery, Nothing, RevokeRequest, UseLeaseRequest } from '../../api/requests.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
 import { RevokeResponse, UseLease } from '../../api/responses.ts';
-import type { UseLease as UseLeaseResponse } from '../../api/types.ts';
+import type { UseLeaseWire as UseLeaseResponse } from '../../api/types.ts';
 import { parseActorName, parseLeaseId } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';

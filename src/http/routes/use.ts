@@ -5,7 +5,7 @@ import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import { UseRequest } from '../../api/requests.ts';
 import { UseResponse } from '../../api/responses.ts';
-import type { UseBody, UseResponse as UseReply } from '../../api/types.ts';
+import type { UseRequest as UseBody, UseResponse as UseReply } from '../../api/types.ts';
 import { groupHeaders } from '../../broker/protocol.ts';
 import type { Context } from '../../core/operation.ts';
 import { parsePath } from '../../core/path.ts';

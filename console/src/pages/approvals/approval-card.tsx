@@ -6,7 +6,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, type MouseEvent, useEffect, useId, useRef, useState } from 'react';
 import { Link } from 'wouter';
-import { isReadable } from '../../../../src/client/approval-groups.ts';
+import { isReadable } from '../../../../src/client/approvals.ts';
 import type { Approval, ListedApproval } from '../../../../src/client/types.ts';
 import { announce } from '../../components/live-region.tsx';
 import { Facts } from '../../components/side-panel.tsx';

@@ -1,7 +1,7 @@
 /** The pending approvals, newest first, as cards. */
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react';
-import { groupApprovals } from '../../../../src/client/approval-groups.ts';
+import { groupApprovals } from '../../../../src/client/approvals.ts';
 import { FilterBar, useFilters } from '../../components/filter-bar.tsx';
 import { announceQuietly } from '../../components/live-region.tsx';
 import { EmptyState, ErrorPanel, Loading } from '../../components/states.tsx';

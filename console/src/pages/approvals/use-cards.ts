@@ -1,6 +1,6 @@
 /** Reads the requests of groups, and combines those that are answered together into cards. */
 import { type UseQueryResult, useQueries } from '@tanstack/react-query';
-import { isReadable } from '../../../../src/client/approval-groups.ts';
+import { isReadable } from '../../../../src/client/approvals.ts';
 import type { Approval, ListedApproval } from '../../../../src/client/types.ts';
 import { client, useRole } from '../../session/console-client.ts';
 

@@ -5,47 +5,48 @@
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { isLoopback } from '../../client/address.ts';
+import { isLoopback } from '../../client/server-url.ts';
 import { OPERATOR_PREFIX, type PrincipalName, parseAgentName, parseOperatorName } from '../../core/names.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { quoteWord } from '../../platform/installation.ts';
 import { childPath } from '../../platform/paths.ts';
 import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../../platform/private-files.ts';
-import { quoteWord } from '../../platform/shell-command.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
 import {
   type FlagReader,
+  homeOf,
   isForAnotherAddress,
   keyFileIn,
   type Layer,
   readAdminToken,
   readVariable,
-  type UserDirs,
+  type UserContext,
   userFilePath,
 } from './files.ts';
 import type { Identity, Login, Precedence, Setting } from './settings.ts';
 
 interface Search {
   readonly flag: FlagReader;
-  readonly userDirs: UserDirs;
+  readonly user: UserContext;
   readonly layers: readonly Layer[];
   readonly address: Setting<string>;
   readonly dataDir: string;
   /** The content of the data directory's address file. */
-  readonly serviceAddress: string | null;
+  readonly publishedAddress: string | null;
   readonly warn: (line: string) => void;
 }
 
 /** @throws UsageError */
 export function findIdentity(search: Search): Setting<Identity> {
-  const { userDirs, address } = search;
-  const login = readLogin(userDirs, address.value);
+  const { user, address } = search;
+  const login = readLogin(user, address.value);
   const trust = addressTrust(search, login);
   const setting = trust === 'for its login' ? explicitIdentity(search, login) : configuredIdentity(search);
   if (trust === 'fully') assertKeyIsOfAgent(search, setting);
   if (setting !== null) return { ...setting, value: withLogin(setting.value, login) };
   // WHY even an expired session: the server's clock decides, and another identity must not be used silently.
   if (login !== null) return { value: login, source: 'leasehold login', level: 'login' };
-  const token = isOwnService(search) ? readAdminToken(search.dataDir) : null;
+  const token = isOwnServer(search) ? readAdminToken(search.dataDir) : null;
   if (token !== null) {
     return { value: { kind: 'token', token }, source: `daemon.token in ${search.dataDir}`, level: 'data directory' };
   }
@@ -53,11 +54,10 @@ export function findIdentity(search: Search): Setting<Identity> {
 }
 
 /** A key without a name is an error, not ignored. @throws UsageError */
-function assertKeyIsOfAgent({ flag, userDirs }: Search, setting: Setting<Identity> | null): void {
+function assertKeyIsOfAgent({ flag, user }: Search, setting: Setting<Identity> | null): void {
   if (setting?.value.kind === 'agent') return;
   const name = flag('key-file') !== null ? '--key-file' : 'LEASEHOLD_KEY_FILE';
-  const isGiven =
-    flag('key-file') !== null || (setting === null && readVariable(userDirs, 'LEASEHOLD_KEY_FILE') !== null);
+  const isGiven = flag('key-file') !== null || (setting === null && readVariable(user, 'LEASEHOLD_KEY_FILE') !== null);
   if (isGiven) throw new UsageError(`${name} is given without a name`, 'Add --agent NAME or --operator NAME.');
 }
 
@@ -89,7 +89,7 @@ function fromFlags(search: Search): Setting<Identity> | null {
 }
 
 function fromEnvironment(search: Search): Setting<Identity> | null {
-  const variable = (kind: Given[0], name: string): Given => [kind, readVariable(search.userDirs, name), name];
+  const variable = (kind: Given[0], name: string): Given => [kind, readVariable(search.user, name), name];
   return choose(search, 'environment', [
     variable('token', 'LEASEHOLD_TOKEN'),
     variable('tokenFile', 'LEASEHOLD_TOKEN_FILE'),
@@ -130,8 +130,8 @@ function choose(search: Search, level: Precedence, all: readonly Given[]): Setti
   return { value: { kind: 'token', token }, source, level };
 }
 
-function readToken({ userDirs, warn }: Search, file: string, source: string): Secret {
-  const path = resolve(userDirs.workingDirectory, file);
+function readToken({ user, warn }: Search, file: string, source: string): Secret {
+  const path = resolve(user.workingDirectory, file);
   let text: string;
   try {
     const found = statSync(path);
@@ -149,9 +149,9 @@ function readToken({ userDirs, warn }: Search, file: string, source: string): Se
 
 /** Finds the key in the file that a setting names, in the user's directory, or in the data directory. */
 function toAgent(search: Search, name: PrincipalName): Identity {
-  const { flag, userDirs, layers, dataDir } = search;
-  const given = flag('key-file') ?? readVariable(userDirs, 'LEASEHOLD_KEY_FILE');
-  if (given !== null) return { kind: 'agent', name, keyFile: resolve(userDirs.workingDirectory, given) };
+  const { flag, user, layers, dataDir } = search;
+  const given = flag('key-file') ?? readVariable(user, 'LEASEHOLD_KEY_FILE');
+  if (given !== null) return { kind: 'agent', name, keyFile: resolve(user.workingDirectory, given) };
   const layer = layers.find(({ settings }) => settings.key_file !== undefined);
   const inFile = layer?.settings.key_file;
   if (inFile !== undefined) {
@@ -160,15 +160,15 @@ function toAgent(search: Search, name: PrincipalName): Identity {
       throw new UsageError(`${layer?.source}, key_file: must be a file`);
     return { kind: 'agent', name, keyFile: inFile };
   }
-  const usual = userKeyFile(userDirs, name);
+  const usual = userKeyFile(user, name);
   const own = keyFileIn(dataDir, name);
   return { kind: 'agent', name, keyFile: !existsSync(usual) && existsSync(own) ? own : usual };
 }
 
-export function userKeyFile(userDirs: UserDirs, name: string): string {
+export function userKeyFile(user: UserContext, name: string): string {
   const isOperator = name.startsWith(OPERATOR_PREFIX);
   const [directory, file] = isOperator ? ['operators', name.slice(OPERATOR_PREFIX.length)] : ['agents', name];
-  return childPath(join(dirname(userFilePath(userDirs)), directory), `${file}.pem`);
+  return childPath(join(dirname(userFilePath(user)), directory), `${file}.pem`);
 }
 
 function withLogin(identity: Identity, login: Login | null): Identity {
@@ -184,9 +184,9 @@ function isOf(login: Login | null, identity: Identity): login is Login & { reado
  * Whether the address belongs to the data directory's server, or is the same with the name `localhost`. WHY not two
  * loopback addresses, or another port: another user may listen there.
  */
-function isOwnService({ address, serviceAddress }: Search): boolean {
-  if (address.value === serviceAddress) return true;
-  const [a, b] = [URL.parse(address.value), URL.parse(serviceAddress ?? '')];
+function isOwnServer({ address, publishedAddress }: Search): boolean {
+  if (address.value === publishedAddress) return true;
+  const [a, b] = [URL.parse(address.value), URL.parse(publishedAddress ?? '')];
   if (a === null || b === null || !isLoopback(a.hostname) || !isLoopback(b.hostname)) return false;
   return [a.hostname, b.hostname].includes('localhost') && a.protocol === b.protocol && a.port === b.port;
 }
@@ -196,10 +196,10 @@ function isOwnService({ address, serviceAddress }: Search): boolean {
  * untrusted address of a project file
  */
 function addressTrust(
-  { address, serviceAddress, layers, userDirs }: Search,
+  { address, publishedAddress, layers, user }: Search,
   login: Login | null,
 ): 'fully' | 'for its login' {
-  if (address.level !== 'project file' || address.value === serviceAddress) return 'fully';
+  if (address.level !== 'project file' || address.value === publishedAddress) return 'fully';
   const trusted = layers.flatMap(({ settings, level }) =>
     level === 'user file' ? (settings.trusted_addresses ?? []) : [],
   );
@@ -207,7 +207,7 @@ function addressTrust(
   if (login !== null) return 'for its login';
   throw new UsageError(
     `${address.source} sets the address to ${address.value}, which you have not trusted yet; its owner would receive your credentials`,
-    `To trust it: leasehold login --address ${quoteWord(address.value)}, or add it to trusted_addresses in ${userFilePath(userDirs)}`,
+    `To trust it: leasehold login --address ${quoteWord(address.value)}, or add it to trusted_addresses in ${userFilePath(user)}`,
   );
 }
 
@@ -217,16 +217,17 @@ interface SavedLogin {
   readonly expires_at?: string;
 }
 
-export function loginsPath({ home, environment }: UserDirs): string {
-  return join(environment['XDG_STATE_HOME'] || join(home, '.local', 'state'), 'leasehold', 'logins.json');
+export function loginsPath(user: UserContext): string {
+  const directory = user.environment['XDG_STATE_HOME'] || join(homeOf(user), '.local', 'state');
+  return join(directory, 'leasehold', 'logins.json');
 }
 
 /**
  * Returns null without a login. The session may have expired. @throws StartupError when the file belongs to another
  * user or is a link
  */
-export function readLogin(userDirs: UserDirs, address: string): Login | null {
-  const saved = readAll(userDirs).get(address);
+export function readLogin(user: UserContext, address: string): Login | null {
+  const saved = readAll(user).get(address);
   if (saved === undefined || typeof saved.token !== 'string') return null;
   const token = new Secret(saved.token);
   if (saved.agent === undefined || saved.expires_at === undefined) return { kind: 'token', token };
@@ -234,21 +235,21 @@ export function readLogin(userDirs: UserDirs, address: string): Login | null {
 }
 
 /** Saves the login; null deletes it. Returns whether one existed before. */
-export function writeLogin(userDirs: UserDirs, address: string, login: Login | null): boolean {
-  const all = readAll(userDirs);
+export function writeLogin(user: UserContext, address: string, login: Login | null): boolean {
+  const all = readAll(user);
   const existed = all.delete(address);
   if (login !== null) {
     const token = login.token.reveal();
     all.set(address, login.kind === 'token' ? { token } : { token, agent: login.name, expires_at: login.expiresAt });
   }
-  const path = loginsPath(userDirs);
+  const path = loginsPath(user);
   ensurePrivateDir(dirname(path));
   writePrivateFile(path, `${JSON.stringify(Object.fromEntries(all), null, 2)}\n`);
   return existed;
 }
 
-function readAll(userDirs: UserDirs): Map<string, SavedLogin> {
-  const path = loginsPath(userDirs);
+function readAll(user: UserContext): Map<string, SavedLogin> {
+  const path = loginsPath(user);
   if (!checkPrivateFile(path)) return new Map();
   try {
     const all: unknown = JSON.parse(readFileSync(path, 'utf8'));

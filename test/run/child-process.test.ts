@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { checkExecutable } from '../../src/run/executable.ts';
+import { checkExecutable } from '../../src/run/child-process.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 
 test('a program is looked up as a shell does it', (t) => {

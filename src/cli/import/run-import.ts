@@ -1,17 +1,25 @@
 /** Runs an import: plan, confirmation, storing, references in a .env file, report. It never prints a value. */
-import { quoteWord } from '../../platform/shell-command.ts';
-import { baseUrlVariable } from '../../run/use-bindings.ts';
+import { quoteWord } from '../../platform/installation.ts';
+import { baseUrlVariable } from '../../run/bindings.ts';
 import type { Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { pluralize, toCell } from '../output/cells.ts';
-import { toTable } from '../output/table.ts';
+import { toTable } from '../output/output.ts';
 import { startProgress } from '../progress.ts';
 import { confirm } from '../prompt.ts';
 import { hasColours, printNotice, type Terminal } from '../terminal.ts';
 import { type EnvFile, RewriteError, rewrite, withReferences } from './env-rewrite.ts';
-import type { ImportSource } from './item.ts';
-import { type ImportPlan, type ImportRow, isToStore, makePlan, type PlanOptions } from './plan.ts';
-import { compare, type ImportTarget, storeAll } from './store.ts';
+import {
+  compare,
+  type ImportPlan,
+  type ImportRow,
+  type ImportTarget,
+  isToStore,
+  makePlan,
+  type PlanOptions,
+  storeAll,
+} from './plan.ts';
+import type { ImportSource } from './source.ts';
 
 const MAX_ROWS_SHOWN = 200;
 
@@ -40,7 +48,8 @@ export async function runImport(
   for await (const { path } of vault.credentials.listAll({}, { signal })) existing.add(path);
   let plan = makePlan(source, { ...options, existing });
   if (options.compares && !onlyNew) {
-    plan = await withProgress(terminal, 'Comparing', (progress) => compare(vault, plan, { signal, progress }));
+    using progress = startProgress(terminal, 'Comparing');
+    plan = await compare(vault, plan, { signal, progress: progress.show });
   }
   if (options.isDry) {
     await output.records(toRecords(plan, 'plan'), columnsOf('plan'), null);
@@ -55,13 +64,15 @@ export async function runImport(
       return EXIT.NEGATIVE;
     }
   }
-  const done = await withProgress(terminal, 'Storing', (progress) =>
-    storeAll(vault, plan, { onlyNew, signal, progress }),
-  );
+  let done: ImportPlan;
+  {
+    using progress = startProgress(terminal, 'Storing');
+    done = await storeAll(vault, plan, { onlyNew, signal, progress: progress.show });
+  }
   await output.records(toRecords(done, 'result'), columnsOf('result'), null);
   say(`${summary(done)}.`);
-  if (done.rows.some(isLeft)) {
-    say('  Run the same command again to continue; --if-new skips what is already stored.');
+  if (done.rows.some(isUnfinished)) {
+    say('  Run the same command again to continue; --if-new skips values that are already stored.');
   }
   signal.throwIfAborted();
   // The vault has confirmed that it stores these values.
@@ -79,19 +90,6 @@ function showPlan(terminal: Terminal, plan: ImportPlan): void {
   stderr.write(toTable(records.slice(0, MAX_ROWS_SHOWN), columnsOf('plan'), style));
   const others = records.length - MAX_ROWS_SHOWN;
   if (others > 0) printNotice(terminal, `… and ${others} more: see --dry-run.`);
-}
-
-async function withProgress<T>(
-  terminal: Terminal,
-  what: string,
-  work: (progress: (done: number, of: number) => void) => Promise<T>,
-): Promise<T> {
-  const progress = startProgress(terminal, what);
-  try {
-    return await work((done, of) => progress.show(done, of));
-  } finally {
-    progress.end();
-  }
 }
 
 type Rewriting = 'replaced' | 'declined' | 'failed';
@@ -120,14 +118,14 @@ async function rewriteFile(
   }
 }
 
-const isLeft = ({ state }: ImportRow): boolean => state === 'failed' || state === 'not tried';
+const isUnfinished = ({ state }: ImportRow): boolean => state === 'failed' || state === 'not tried';
 
 /**
  * A value that was skipped by the plan or by its source is not a success. Neither is a value whose service could not be
  * set.
  */
 function exitCode({ rows, skipped }: ImportPlan): number {
-  if (rows.some(isLeft)) return EXIT.ERROR;
+  if (rows.some(isUnfinished)) return EXIT.ERROR;
   const isPartial = skipped.some(({ kind }) => kind === 'rejected') || rows.some(({ reason }) => reason !== null);
   return isPartial ? EXIT.NEGATIVE : EXIT.OK;
 }

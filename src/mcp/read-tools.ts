@@ -1,11 +1,15 @@
-/** `list_credentials`: the credentials that the agent may list, and the ways to use each, without values. */
+/**
+ * The tools that only read: `list_credentials` lists the credentials that the agent may list and the ways to use each,
+ * without values, and `explain_access` explains whether the policies allow an action.
+ */
 import { type Static, Type } from 'typebox';
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialsFilter, CredentialTargets, ListedCredential } from '../client/types.ts';
 import { inParallel } from '../platform/waiting.ts';
-import type { ActingAgent } from './agent.ts';
-import { ONLY_READS, strict, type Tool } from './tool.ts';
+import { ACTIONS } from '../vault/policies/policy.ts';
+import type { ActingAgent } from './mcp-server.ts';
+import { ONLY_READS, oneOf, readPath, strict, type Tool } from './tool.ts';
 import { quote } from './untrusted.ts';
 
 /** Credentials that are read to find a prefix, because the vault has no filter for prefixes. */
@@ -14,7 +18,7 @@ const MAX_PAGE_ROWS = 50;
 const DEFAULT_PAGE_ROWS = 20;
 const MAX_CONCURRENT_READS = 8;
 
-const input = strict({
+const listInput = strict({
   prefix: Type.Optional(
     Type.String({ maxLength: 512, description: 'Only paths that begin with this text, such as `prod/db/`.' }),
   ),
@@ -38,7 +42,7 @@ const target = strict({
   paths: Type.Array(Type.String()),
   methods: Type.Array(Type.String()),
   base_url: Type.Union([Type.String(), Type.Null()], {
-    description: 'What a program that leasehold run starts uses in place of the origin.',
+    description: 'The URL that a program started by leasehold run uses in place of the origin.',
   }),
 });
 const credential = strict({
@@ -53,7 +57,7 @@ const credential = strict({
 });
 type Credential = Static<typeof credential>;
 
-const output = strict({
+const listOutput = strict({
   credentials: Type.Array(credential),
   total: Type.Integer({ description: 'Number of all matches.' }),
   next_offset: Type.Union([Type.Integer(), Type.Null()]),
@@ -81,7 +85,7 @@ export function listCredentials(
   client: Leasehold,
   acting: ActingAgent,
   serverUrl: string | null,
-): Tool<typeof input, typeof output> {
+): Tool<typeof listInput, typeof listOutput> {
   const describe = async ({ path, type, description }: ListedCredential, signal: AbortSignal): Promise<Credential> => {
     const request = { agent: await acting.name(), resource: path, action: 'use' } as const;
     const { allowed } = await client.policies.simulate(request, { signal });
@@ -105,8 +109,8 @@ export function listCredentials(
     title: 'List credentials',
     description:
       'Lists the credentials that this agent may list: path, type, description, and how each can be used (hosts, paths, methods, placement), never a value. http_request makes a request with one, by its path.',
-    input,
-    output,
+    input: listInput,
+    output: listOutput,
     annotations: ONLY_READS,
     async call({ prefix = '', type, limit = DEFAULT_PAGE_ROWS, offset = 0 }, signal) {
       const filter = type === undefined ? {} : { type };
@@ -171,4 +175,46 @@ async function scan(
     total++;
   }
   return { page, total, isTruncated: false };
+}
+
+const accessInput = strict({
+  path: Type.String({ maxLength: 512, description: 'Path of a credential, whether or not it exists.' }),
+  action: Type.Optional(oneOf(ACTIONS, 'The action; `use` by default, which http_request needs.')),
+});
+const accessOutput = strict({
+  is_allowed: Type.Boolean(),
+  reason: Type.String(),
+  lease_seconds: Type.Union([Type.Integer(), Type.Null()], { description: 'Maximum duration of a lease.' }),
+  for_the_operator: Type.Union([Type.String(), Type.Null()], {
+    description: 'Text to show to the operator, who decides; null if the action is allowed.',
+  }),
+});
+
+export function explainAccess(client: Leasehold, acting: ActingAgent): Tool<typeof accessInput, typeof accessOutput> {
+  return {
+    name: 'explain_access',
+    title: 'Explain access',
+    description:
+      'Returns whether the policies allow this agent an action on a path, the reason, and the policy that an operator would store. Nothing is accessed or recorded, and this tool cannot grant access.',
+    input: accessInput,
+    output: accessOutput,
+    annotations: ONLY_READS,
+    async call({ path: text, action = 'use' }, signal) {
+      const path = readPath(text);
+      const agent = await acting.name();
+      const { allowed, lease_ttl, reason } = await client.policies.simulate(
+        { agent, resource: path, action },
+        { signal },
+      );
+      return {
+        is_allowed: allowed,
+        // Other principals wrote the names of policies and patterns.
+        reason: quote(reason, 600),
+        lease_seconds: lease_ttl,
+        for_the_operator: allowed
+          ? null
+          : `The agent ${agent} asks for the action ${action} on ${path}. If that is intended, store a policy with the principal agent:${agent}, the resource ${path} and the action ${action}; leasehold policy explain ${agent} ${action} ${path} shows what was considered.`,
+      };
+    },
+  };
 }

@@ -1,4 +1,4 @@
-/** Parses the server's address once. A token must not cross a shared network in plain text. */
+/** Parses the server's URL once. A token must not cross a shared network in plain text. */
 import { badOption } from './errors.ts';
 
 /** Whether the host is a loopback address. `host` is written as in a URL, with brackets around an IPv6 address. */
@@ -15,7 +15,7 @@ export function isThisMachine(host: string): boolean {
 }
 
 /** Returns the base URL of every request, without a trailing slash. @throws LeaseholdError BAD_OPTIONS */
-export function parseAddress(text: string, allowsInsecureHttp: boolean): string {
+export function parseServerUrl(text: string, allowsInsecureHttp: boolean): string {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw badOption('address', 'must be http://HOST:PORT or https://HOST:PORT');

@@ -1,9 +1,14 @@
 /**
- * Shell commands: the CLI's own name, and quoted words. A printed command works from any directory. It is the plain
- * name if PATH leads to this installation, otherwise the path.
+ * This installation: its version, the command that runs it, and the quoting of printed commands. A printed command
+ * works from any directory. It is the plain name if PATH leads to this installation, otherwise the path.
  */
-import { realpathSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
+
+export function readVersion(): string {
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'));
+  return String(version);
+}
 
 const FILE = resolve(import.meta.dirname, '../../scripts/leasehold');
 

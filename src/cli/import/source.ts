@@ -1,4 +1,12 @@
-/** The content of an import source: drafts of credentials, and the skipped values with the reason. */
+/**
+ * The content of an import source: drafts of credentials, and the skipped values with the reason. Reads
+ * .env files.
+ */
+
+import { isSecretField } from '../../masking/secret-names.ts';
+import { holdsSecret } from '../../masking/secret-patterns.ts';
+import { parseEnvFile } from '../../run/env-file.ts';
+import { isReference } from '../../run/references.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
 
 export const SOURCE_FORMATS = ['env', 'json', 'csv', 'bitwarden'] as const;
@@ -80,4 +88,31 @@ function siteOf(address: string | null | undefined): string {
   if (!address) return '';
   const url = URL.parse(address) ?? URL.parse(`https://${address}`);
   return url !== null && /^https?:$/.test(url.protocol) ? url.hostname : '';
+}
+
+/** @throws UsageError when it is not a .env file */
+export function readEnv(bytes: Uint8Array, name: string, readsAll: boolean): ImportSource {
+  const reader = new Reader();
+  for (const { name: variable, value, line } of parseEnvFile(Buffer.from(bytes), name)) {
+    const where = `${name}:${line}`;
+    const text = value.reveal();
+    if (isReference(text)) reader.skip(where, 'it is already a reference to a credential', 'empty');
+    else if (text !== '' && !readsAll && !isSecret(variable, text))
+      reader.skip(where, 'its name and its value look like a setting; --all imports it too', 'empty');
+    else reader.add({ names: [variable], value, type: typeByName(variable), description: '', where });
+  }
+  return reader;
+}
+
+const SETTING = /^(?:true|false|yes|no|on|off|null|none|https?:\/\/.*|\.{0,2}\/.*|~\/.*)$/i;
+const SHORT_NUMBER = /^\d{1,5}$/;
+
+/**
+ * Whether the value has the form of a secret. Under a secret's name, any value but a flag, URL, file or small number
+ * counts.
+ */
+function isSecret(variable: string, text: string): boolean {
+  if (holdsSecret(text)) return true;
+  if (!isSecretField(variable)) return false;
+  return typeByName(variable) === 'password' || !(SETTING.test(text) || SHORT_NUMBER.test(text));
 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UsageError } from '../../src/platform/errors.ts';
-import { fillTemplates, parseTemplate } from '../../src/run/templates.ts';
+import { fillTemplates, parseTemplate } from '../../src/run/references.ts';
 import { Secret } from '../../src/vault/credentials/credential.ts';
 
 const fill = (text: string, values: Readonly<Record<string, string>>): string | undefined => {
