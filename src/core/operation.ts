@@ -2,7 +2,6 @@
  * An operation: one pure, synchronous function from the known state, the caller and the time to an outcome. It does no
  * I/O and reads no clock. A rejection is an outcome like any other, so that it is recorded.
  */
-
 import { draftEntry, type EntryDraft, type UseFields } from '../vault/audit/audit-entry.ts';
 import type { AssociatedData, EncryptedValue, Secret } from '../vault/credentials/credential.ts';
 import type { BatchState, ReadSet } from './batch-state.ts';
@@ -216,4 +215,9 @@ function saved<R>(
     expiresAt: now + IDEMPOTENCY_TTL_MS,
   };
   return { ...outcome, changes: [...outcome.changes, putRow('reply', record)] };
+}
+
+/** Records a denial and nothing else; the caller reads the store afterwards. */
+export function authorize(context: Context, permission: Permission, resource = '*'): Operation<null> {
+  return operation({ context, permission, resource }, () => succeeded(null, null));
 }

@@ -1,6 +1,6 @@
 /**
  * Synchronises a node with the others that share its store: at the start of a batch it applies their changes since the
- * node's last batch. The store has checked that the log has the last entry that the node has seen.
+ * node's last batch. The store has checked that the audit log has the last entry that the node has seen.
  */
 
 import { removeRow } from '../core/change.ts';
@@ -17,8 +17,8 @@ import { readControl } from './read-control.ts';
 import { findLastTime, type VaultState } from './vault-state.ts';
 
 /**
- * Updates control state and the end of the log, under the batch's lock. Resolves to what other nodes removed; empty if
- * too much changed for a list and the whole control state was read. @throws StoreError
+ * Updates control state and the end of the audit log, under the batch's lock. Resolves to what other nodes removed;
+ * empty if too much changed for a list and the whole control state was read. @throws StoreError
  */
 export async function applyRemoteChanges(
   memory: VaultState,
@@ -31,11 +31,14 @@ export async function applyRemoteChanges(
   if (shared.keysetVersion !== keys.version) await refreshKeys(store, keys);
   if (!isSame(head, memory.head)) {
     if (head === null || !isHeadInForce(keys, head)) {
-      throw new StoreError('unavailable', `the log's head record is ${head === null ? 'missing' : 'not authentic'}`);
+      throw new StoreError(
+        'unavailable',
+        `the audit log's head record is ${head === null ? 'missing' : 'not authentic'}`,
+      );
     }
     memory.head = head;
     const tree = CompactRange.parse(head.tree, head.seq);
-    if (tree === null) throw new StoreError('unavailable', "the log's head record has no valid tree");
+    if (tree === null) throw new StoreError('unavailable', "the audit log's head record has no valid tree");
     memory.tip = { seq: head.seq, hmac: head.hmac, epoch: memory.tip.epoch, control: head.control, tree };
   }
   const epoch = head?.epoch ?? memory.tip.epoch;
@@ -69,7 +72,7 @@ export function isCurrent({ head: known, tip, lastSeenEntry }: VaultState, share
   return last === null || last.hmac === lastSeenEntry?.hmac || Date.parse(last.timestamp) <= now;
 }
 
-/** @throws StoreError if the log and the rows were altered together */
+/** @throws StoreError if the audit log and the rows were altered together */
 async function reloadControl(memory: VaultState, store: Store, keys: VaultKeys): Promise<void> {
   const recorded = { kind: 'recorded', digest: memory.tip.control } as const;
   const reading = await readControl(store, keys, recorded, memory.warnings);

@@ -224,9 +224,9 @@ function reencrypted({ bound, content }: Extract<Change, { kind: 'reencrypt' }>,
 }
 
 /**
- * The rows with a MAC that an outcome made, changed or removed. Idempotency records are left out: they end after a day
- * by a time that their MAC covers, and no operation removes them earlier. The removal of a credential includes its
- * targets, which have no effect without it.
+ * The rows with a MAC that an outcome made, changed or removed. Idempotency records are not among them: they end after
+ * a day by a time that their MAC covers, and no operation removes them earlier. The removal of a credential includes
+ * its targets, which have no effect without it.
  */
 export function recordedStates(changes: readonly StoredChange[]): RecordedState[] {
   const isRemoved = (name: Resource, change: StoredChange): boolean =>

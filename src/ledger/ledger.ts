@@ -29,7 +29,7 @@ import type { VaultState } from './vault-state.ts';
 export interface LedgerParts extends BatchParts {
   /** Called once, after a storage failure that must stop the process. */
   readonly onStorageFailure: (failure: StoreError) => void;
-  /** Called with the cause for each batch that could not be committed, for the service's log. */
+  /** Called with the cause for each batch that could not be committed, for the server log. */
   readonly onFailedBatch: (error: unknown) => void;
 }
 

@@ -24,7 +24,7 @@ export type RecordedDigest =
 
 export interface ControlReading {
   readonly control: ControlState;
-  /** The digest of the agents, operators and policies that are in force by the log. */
+  /** The digest of the agents, operators and policies that are in force by the audit log. */
   readonly digest: SetDigest;
   /** Why no agent and no policy is in force; null if they are proven. */
   readonly unproven: string | null;
@@ -80,7 +80,7 @@ function prove(
   // Nothing is in force that would have to be proven if there is neither a row nor a state.
   if (recorded.kind === 'unknown') return states.size === 0 && stored.size === 0 ? ofLog : null;
   if (ofLog.toString() === recorded.digest) return ofLog;
-  // The log of a vault records its keyset from the first change on.
+  // The audit log of a vault records its keyset from the first change on.
   const candidates = [new SetDigest(key, [...stored, [KEYSET_SUBJECT, keyset]]), new SetDigest(key, stored)];
   return candidates.find((ofRows) => ofRows.toString() === recorded.digest) ?? null;
 }

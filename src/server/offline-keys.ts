@@ -1,6 +1,6 @@
 /** Opens the keys of a vault for a command that runs without the server, or beside one. */
 import { existsSync } from 'node:fs';
-import { parsePassphrase } from '../backup/keys.ts';
+import { parsePassphrase } from '../backup/encryption.ts';
 import { exportAuditKeys } from '../crypto/chain.ts';
 import { passphraseSecret } from '../crypto/key-slots.ts';
 import type { VaultKeys } from '../crypto/keys.ts';

@@ -10,8 +10,14 @@ import { decryptFile } from '../backup/encryption.ts';
 import { damaged } from '../backup/errors.ts';
 import type { BackupSummary } from '../backup/file.ts';
 import { readRecords } from '../backup/record-reader.ts';
-import type { BackupHeader, BackupTotals, Cell, EncryptedAgentKey } from '../backup/records.ts';
-import { decodeStoredKeys, encodeStoredKeys } from '../backup/stored-keys.ts';
+import {
+  type BackupHeader,
+  type BackupTotals,
+  type Cell,
+  decodeStoredKeys,
+  type EncryptedAgentKey,
+  encodeStoredKeys,
+} from '../backup/records.ts';
 import { checkpointSigner, verifierKey } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { timingSafeEqualText } from '../crypto/primitives.ts';
@@ -25,7 +31,7 @@ import type { Row } from '../store/statement.ts';
 import type { Column, Table } from '../store/table.ts';
 import type { TransferTarget, VaultMetadata } from '../store/transfer.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
-import { StateChecker } from '../vault/audit/verification/state-checker.ts';
+import { StateChecker } from '../vault/audit/verification/state-scan.ts';
 import { lockDataDir, openDataDir } from './data-dir.ts';
 import { openOffline } from './offline-keys.ts';
 import { RestoreChecks } from './restore-checks.ts';

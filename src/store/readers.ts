@@ -32,7 +32,7 @@ export interface BackupSource {
 
 /** 1 MiB: a step takes a few milliseconds, and a writer's sync waits behind one step at most. */
 const PAGES_PER_STEP = 128;
-/** What must stay free on the disk of the service, which stops when it cannot write its log. */
+/** What must stay free on the disk of the server, which stops when it cannot write its log. */
 const MIN_FREE_BYTES = 256 * 1024 * 1024;
 
 /**
@@ -58,8 +58,8 @@ export async function openBackupSource(location: LogLocation, copy: string): Pro
 }
 
 /**
- * WHY a read transaction around the backup: without it a commit of the service between two steps would start the
- * backup again. WHY a copy: its reader may take as long as a slow client needs, and the write-ahead log of the service
+ * WHY a read transaction around the backup: without it a commit of the server between two steps would start the
+ * backup again. WHY a copy: its reader may take as long as a slow client needs, and the write-ahead log of the server
  * grows only while the pages are copied.
  */
 async function copyInUse(file: string, copy: string): Promise<TransferSource> {
@@ -79,7 +79,7 @@ async function copyInUse(file: string, copy: string): Promise<TransferSource> {
   }
 }
 
-/** @throws StoreError if the copy would leave the service too little space */
+/** @throws StoreError if the copy would leave the server too little space */
 function assertSpace(file: string): void {
   const sizeBytes = [file, `${file}-wal`].reduce(
     (sum, each) => sum + (statSync(each, { throwIfNoEntry: false })?.size ?? 0),

@@ -4,9 +4,8 @@
  */
 import { HELD_RESOURCES } from '../core/change.ts';
 import { KEYSET_SUBJECT, REMOVED, type SubjectKind } from '../vault/audit/recorded-state.ts';
-import type { ListStep } from './queries.ts';
 import { RESOURCE_TABLES } from './schema.ts';
-import { type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
+import { type ListStep, type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
 import type { Table } from './table.ts';
 

@@ -1,4 +1,4 @@
-/** Reads the `vault` row, the control state, and what a start checks. */
+/** Reads the `vault` row, the keys, the rows held in memory, sessions, and the connected programs. */
 
 import type { HeldResource, RowOf } from '../core/change.ts';
 import type { AgentId, TokenHash } from '../core/names.ts';
@@ -7,7 +7,7 @@ import type { StoredKeys, VaultId } from '../vault/keys/keyset.ts';
 import type { Lease } from '../vault/leases/lease.ts';
 import type { Session } from '../vault/sessions/session.ts';
 import type { TargetBinding } from '../vault/use/target.ts';
-import { numberIn } from './dialect.ts';
+import { type Dialect, numberIn } from './dialect.ts';
 import {
   CREDENTIAL_TARGETS,
   DATA_KEY_SEALS,
@@ -122,4 +122,11 @@ export function* countOpenSessions(
     count: rows.length,
     last: { expiresAt: Number(last['expires_at']), tokenHash: String(last['token_hash']) },
   };
+}
+
+/** The programs that are connected to the database with names of Leasehold, each once; none if this is the only one. */
+export function* readConnectedPrograms({ connectedPrograms }: Dialect): Procedure<string[]> {
+  if (connectedPrograms === null) return [];
+  const rows = yield connectedPrograms;
+  return rows.map(({ name }) => String(name));
 }

@@ -21,11 +21,10 @@ import type { Reencryption } from './keys/reencryption.ts';
 import type { BreakGlass } from './operators/break-glass.ts';
 import type { Advisories } from './overview/advisories.ts';
 import type { ScanTurns } from './paging.ts';
-import type { OidcClient, SlotSecrets } from './ports.ts';
+import type { OidcClient, SlotSecrets, VaultAccess } from './ports.ts';
 import type { LoginThrottle } from './sessions/login-throttle.ts';
 import type { Session } from './sessions/session.ts';
 import type { Uses } from './use/uses.ts';
-import type { VaultAccess } from './vault-access.ts';
 
 export interface VaultNode {
   /** Host name and process id. */

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, type TestContext, test } from 'node:test';
-import { decodeStoredKeys } from '../../src/backup/stored-keys.ts';
+import { decodeStoredKeys } from '../../src/backup/records.ts';
 import type { AgentId } from '../../src/core/names.ts';
 import { parseRootKey, VaultKeys } from '../../src/crypto/keys.ts';
 import { generateAgentKeys } from '../../src/crypto/signatures.ts';

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { decodeStoredKeys } from '../../src/backup/stored-keys.ts';
+import { decodeStoredKeys } from '../../src/backup/records.ts';
 import { AGENT_NAME } from '../../src/core/names.ts';
 import { parseRootKey, VaultKeys } from '../../src/crypto/keys.ts';
 import { Dice, newSeed } from '../kit/dice.ts';

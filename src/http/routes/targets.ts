@@ -4,7 +4,7 @@ import { Type } from 'typebox';
 import { Path } from '../../api/fields.ts';
 import { TargetsRequest } from '../../api/requests.ts';
 import { CatalogueService, CredentialTargets } from '../../api/responses.ts';
-import { authorize } from '../../core/authorize.ts';
+import { authorize } from '../../core/operation.ts';
 import { parsePath } from '../../core/path.ts';
 import { completeUsage, SERVICES } from '../../vault/catalogue/catalogue.ts';
 import { deleteTargets, putTargets, readTargets } from '../../vault/use/target-operations.ts';

@@ -5,10 +5,9 @@
  */
 import type { VaultKeys } from '../../crypto/keys.ts';
 import type { Clock } from '../../ledger/clock.ts';
-import { listEntries, readHead } from '../../store/audit-log.ts';
-import { countActiveLeases } from '../../store/lease-lists.ts';
+import { type AuditFilter, listEntries, readHead } from '../../store/audit-log.ts';
+import { countActiveLeases, NEWEST_LEASE } from '../../store/lease-lists.ts';
 import type { Store } from '../../store/port.ts';
-import { type AuditFilter, NEWEST_LEASE } from '../../store/queries.ts';
 import type { ResultOf } from '../../store/statement.ts';
 import { countOpenSessions, readEncryptionCounts } from '../../store/vault-metadata.ts';
 import { STEP_ROWS, yieldToEventLoop } from '../../vault/paging.ts';

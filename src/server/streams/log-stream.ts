@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { settledWithin } from '../../platform/waiting.ts';
 import { StoreError } from '../../store/errors.ts';
-import type { StreamLog } from '../../store/stream-log.ts';
+import type { StreamLog } from '../../store/port.ts';
 import type { AuditEntry } from '../../vault/audit/audit-entry.ts';
 import { yieldToEventLoop } from '../../vault/paging.ts';
 import { ReceiverError } from '../webhook-client.ts';

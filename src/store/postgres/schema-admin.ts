@@ -1,4 +1,4 @@
-/** Commands for the owner of the schema: migrate it, and grant privileges to the service's role. */
+/** Commands for the owner of the schema: migrate it, and grant privileges to the server's role. */
 import { StoreError } from '../errors.ts';
 import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
@@ -16,7 +16,7 @@ export interface SchemaReport {
   readonly done: readonly string[];
 }
 
-/** `grantee` is the name of the service's role, or null. @throws StoreError */
+/** `grantee` is the name of the server's role, or null. @throws StoreError */
 export async function updateSchema(address: PostgresAddress, grantee: string | null): Promise<SchemaReport> {
   const pinned = await pinHost(address);
   // A migration closes its connection.

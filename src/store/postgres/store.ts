@@ -5,7 +5,7 @@ import type { CredentialId } from '../../core/names.ts';
 import type { InitialKeys } from '../../vault/keys/keyset.ts';
 import { insertCheckpoint, readCheckpoint } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
-import type { Store, StoreMeasures } from '../port.ts';
+import type { Store, StoreMeasures, StreamLog } from '../port.ts';
 import { KEY_SLOTS, KEYSET, type StoredCheckpoint } from '../schema.ts';
 import type { Procedure } from '../statement.ts';
 import type {
@@ -18,7 +18,6 @@ import type {
   SweepResult,
   WriteSet,
 } from '../store.ts';
-import type { StreamLog } from '../stream-log.ts';
 import { readAccessCount } from './access-counts.ts';
 import type { PostgresAddress } from './address.ts';
 import type { Connection } from './connection.ts';

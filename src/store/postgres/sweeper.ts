@@ -6,7 +6,7 @@ import type { SweepResult } from '../store.ts';
 import { deleteRows, type Removal, type SweepBounds, sweepRows } from '../sweep.ts';
 import { foldAccessCounts } from './access-counts.ts';
 import type { Connection } from './connection.ts';
-import { EPOCHS_RETAINED } from './control-changes.ts';
+import { EPOCHS_RETAINED } from './loader.ts';
 
 /** Advisory lock key: 'swee'. */
 const SWEEP_LOCK = 0x73776565;

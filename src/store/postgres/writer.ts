@@ -171,7 +171,10 @@ function writeHead(
  */
 function assertWritten(rows: readonly Row[]): void {
   if (rows.length === 1) return;
-  throw new StoreError('unknown', 'PostgreSQL: the head of the log changed during a transaction that had locked it');
+  throw new StoreError(
+    'unknown',
+    'PostgreSQL: the head of the audit log changed during a transaction that had locked it',
+  );
 }
 
 /** Prepares the statements of retrievals, logins and stores. */

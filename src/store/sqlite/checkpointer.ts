@@ -139,7 +139,7 @@ export class Checkpointer {
       // SQLite does this on close, but not while another program has the database open.
       this.#database.exec('PRAGMA wal_checkpoint(PASSIVE)');
     } catch {
-      // The write-ahead log holds everything and is synced: the next start retries.
+      // The write-ahead log holds everything and is synced: the next startup retries.
     }
   }
 

@@ -5,10 +5,10 @@ import { type Procedure, type Row, sql } from '../statement.ts';
 import type { Table } from '../table.ts';
 import { countRows, scanByKey, type TransferSource, type TransferTarget, type VaultMetadata } from '../transfer.ts';
 import { AccessCounts } from './access-counts.ts';
-import { CredentialWriter } from './credential-writer.ts';
 import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { LeaseBlockWriter } from './lease-blocks.ts';
 import { Statements } from './statements.ts';
+import { CredentialWriter } from './writer.ts';
 
 /** Pages of 8 KiB. */
 const CHECKPOINT_PAGES = 4096;
@@ -34,7 +34,7 @@ export class SqliteSource implements TransferSource {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
 
-  /** Adds the retrievals that only the log holds to the counts. @throws StoreError */
+  /** Adds the retrievals that only the audit log holds to the counts. @throws StoreError */
   constructor(file: string) {
     this.#database = openDatabase(file);
     this.#statements = new Statements(this.#database);

@@ -41,7 +41,7 @@ export async function registerAgent(vault: Vault, context: Context, registration
   }
 }
 
-/** The new key is the given one, or one that the service generates, which replaces the file of the former one. */
+/** The new key is the given one, or one that the server generates, which replaces the file of the previous one. */
 export async function rotateAgent(
   vault: Vault,
   context: Context,

@@ -9,10 +9,10 @@ import { isAuthentic } from '../../ledger/authenticated-rows.ts';
 import {
   countApprovals,
   findApproval,
+  NEWEST_APPROVAL,
   listApprovals as readApprovalPage,
   readApprovalRequest,
 } from '../../store/approval-lists.ts';
-import { NEWEST_APPROVAL } from '../../store/queries.ts';
 import { type Listing, type PageRequest, readListing, sliceListing } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 import type { Approval, ApprovalId, ApprovalStatus } from './approval.ts';
@@ -31,7 +31,7 @@ export interface ApprovalFilter {
   readonly status: ApprovalStatus | null;
 }
 
-/** Newest first; those of the agent, or all for an operator. Rows that were altered outside Leasehold are left out. */
+/** Newest first; those of the agent, or all for an operator. Rows that were altered outside Leasehold are skipped. */
 export async function listApprovals(
   vault: Vault,
   context: Context,

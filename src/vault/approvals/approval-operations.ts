@@ -182,7 +182,7 @@ function endApproval(
 }
 
 /**
- * Records that an approval timed out, or lost what it relied on. The service runs it: until then the time and the
+ * Records that an approval timed out, or lost what it relied on. The server runs it: until then the time and the
  * comparison at each use decide the same.
  */
 export function settleApproval(place: ApprovalPlace, digestOf: DigestOf): Operation<null> {
@@ -208,7 +208,7 @@ export function settleApproval(place: ApprovalPlace, digestOf: DigestOf): Operat
   };
 }
 
-/** Recorded as what the service itself did. */
+/** Recorded as what the server itself did. */
 function settled(eventType: EventType, approval: Approval, reason: string) {
   const resource = `approval:${approval.id}`;
   const policyName = approval.terms.policyNames[0] ?? null;

@@ -220,7 +220,7 @@ export function votesOf(request: Approval, operators: readonly Operator[], agent
   return request.approvers.filter(isValid);
 }
 
-/** Why an approval timed out, for the log. */
+/** Why an approval timed out, for the audit log. */
 export function describeTimeout({ approvers, terms }: Pick<Approval, 'approvers' | 'terms'>): string {
   if (approvers.length === 0) return 'no answer came in time';
   return `${approvers.length} of ${terms.quorum} operators approved in time`;

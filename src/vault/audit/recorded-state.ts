@@ -21,9 +21,9 @@ export interface RecordedState {
 }
 
 /**
- * The subject of a row in the log. WHY an agent's name in lower case and not its id: an agent that is registered again
- * replaces what the log says about the former one, as its row does.
- * WHY a session's time: subjects of logins are appended to the index, and the recent ones are a range of it.
+ * The subject of a row in the audit log. WHY an agent's name in lower case and not its id: an agent that is registered
+ * again replaces what the audit log says about the previous one, as its row does. WHY a session's time: subjects of
+ * logins are appended to the index, and the recent ones are a range of it.
  */
 export const SUBJECT = {
   agent: ({ name }: Pick<Agent, 'name'>): string => `agent:${name.toLowerCase()}`,

@@ -10,7 +10,7 @@ import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { decodeStoredKeys } from '../../backup/stored-keys.ts';
+import { decodeStoredKeys } from '../../backup/records.ts';
 import type { Context } from '../../core/operation.ts';
 import { ApiError } from '../../engine/errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -118,7 +118,7 @@ async function* readChunks(
   const log = await vault.store.locateLog();
   const copy = log.kind === 'sqlite' ? temporaryPath(log.file) : '';
   const child = startReader();
-  // WHY: a message to a reader that was killed is an error too, and without a listener it would end the service.
+  // WHY: a message to a reader that was killed is an error too, and without a listener it would end the server.
   child.on('error', () => undefined);
   const kill = (): void => void child.kill('SIGKILL');
   stop.addEventListener('abort', kill);

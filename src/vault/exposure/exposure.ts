@@ -13,8 +13,8 @@ import {
   readExposureProgress,
   type StoredExposure,
 } from '../../store/exposures.ts';
+import { NEWEST_LEASE } from '../../store/lease-lists.ts';
 import type { Store } from '../../store/port.ts';
-import { NEWEST_LEASE } from '../../store/queries.ts';
 import type { ResultOf } from '../../store/statement.ts';
 import { STEP_ROWS, yieldToEventLoop } from '../paging.ts';
 import type { Vault } from '../vault.ts';

@@ -6,9 +6,8 @@
 
 import type { AgentId, AgentName } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
-import { countLeases, countRevokedBy } from '../../store/lease-lists.ts';
+import { countLeases, countRevokedBy, NEWEST_LEASE } from '../../store/lease-lists.ts';
 import type { Store } from '../../store/port.ts';
-import { NEWEST_LEASE } from '../../store/queries.ts';
 import type { ResultOf } from '../../store/statement.ts';
 import { listSessions, type SessionCursor } from '../../store/vault-metadata.ts';
 import { countFrom, STEP_ROWS, yieldToEventLoop } from '../paging.ts';

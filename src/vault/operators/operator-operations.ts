@@ -54,7 +54,7 @@ export const replaceOperator = (context: Context, name: OperatorName, change: Op
     },
   );
 
-/** Logins need the new key. The sessions that the former one opened end, and so do the leases that they got. */
+/** Logins need the new key. The sessions that the previous one opened end, and so do the leases that they got. */
 export const rotateOperatorKey = (context: Context, name: OperatorName, publicKey: PublicKey) =>
   operation<Operator>({ context, permission: 'operator.rotate', resource: name }, ({ state, moment, entry }) => {
     const known = state.control.operatorByName(name);

@@ -1,8 +1,7 @@
 /** What an operator should look at: repeated denials, leases that end soon, and credentials that nobody has used. */
 
-import { authorize } from '../../core/authorize.ts';
 import { type ActorName, actorResource } from '../../core/names.ts';
-import type { Context } from '../../core/operation.ts';
+import { authorize, type Context } from '../../core/operation.ts';
 import { SingleFlight } from '../../ledger/single-flight.ts';
 import {
   countDenials,
@@ -14,7 +13,8 @@ import {
   type UnexposedCredential,
 } from '../../store/attention.ts';
 import { findSeqAt, readHead } from '../../store/audit-log.ts';
-import { type ListStep, NEWEST_LEASE } from '../../store/queries.ts';
+import { NEWEST_LEASE } from '../../store/lease-lists.ts';
+import type { ListStep } from '../../store/statement.ts';
 import { yieldToEventLoop } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 import type { Advisory } from './overview.ts';

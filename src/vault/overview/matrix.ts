@@ -1,12 +1,15 @@
 /** What agents may do with credentials: the decisions of a page of agents and paths, with their reasons. */
 
-import { authorize } from '../../core/authorize.ts';
 import type { AgentName } from '../../core/names.ts';
-import type { Context } from '../../core/operation.ts';
+import { authorize, type Context } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { ALL_PATHS, type Pattern, toRanges } from '../../core/pattern.ts';
-import { countCredentials, listCredentials } from '../../store/credential-lists.ts';
-import { type CredentialCursor, FIRST_CREDENTIAL } from '../../store/queries.ts';
+import {
+  type CredentialCursor,
+  countCredentials,
+  FIRST_CREDENTIAL,
+  listCredentials,
+} from '../../store/credential-lists.ts';
 import { type ListReader, type PageRequest, readListing, Slice } from '../paging.ts';
 import { decide, explain, explainBriefly } from '../policies/decision.ts';
 import { ACTIONS } from '../policies/policy.ts';

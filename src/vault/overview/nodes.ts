@@ -3,10 +3,9 @@
  * connected to it.
  */
 
-import { authorize } from '../../core/authorize.ts';
 import type { MinuteCounts } from '../../core/measures.ts';
-import type { Context } from '../../core/operation.ts';
-import { readConnectedPrograms } from '../../store/credential-levels.ts';
+import { authorize, type Context } from '../../core/operation.ts';
+import { readConnectedPrograms } from '../../store/vault-metadata.ts';
 import type { Vault, VaultNode } from '../vault.ts';
 import type { SeenNode } from './overview.ts';
 

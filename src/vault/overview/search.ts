@@ -1,10 +1,12 @@
 /** Searches the names of credentials, agents, policies and operators. */
 
-import { authorize } from '../../core/authorize.ts';
-import type { Context } from '../../core/operation.ts';
-import { listCredentials, searchCredentials as searchStoredPaths } from '../../store/credential-lists.ts';
+import { authorize, type Context } from '../../core/operation.ts';
+import {
+  FIRST_CREDENTIAL,
+  listCredentials,
+  searchCredentials as searchStoredPaths,
+} from '../../store/credential-lists.ts';
 import type { Store } from '../../store/port.ts';
-import { FIRST_CREDENTIAL } from '../../store/queries.ts';
 import type { ResultOf } from '../../store/statement.ts';
 import { yieldToEventLoop } from '../paging.ts';
 import type { Vault } from '../vault.ts';

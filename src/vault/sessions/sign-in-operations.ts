@@ -47,7 +47,7 @@ type Verdict =
 
 /**
  * Opens a session. Consumes the challenge in every case. Recorded only for an operator that exists: unauthenticated
- * callers must not grow the log.
+ * callers must not grow the audit log.
  */
 function signIn(
   { requestId, remoteAddr }: Origin,

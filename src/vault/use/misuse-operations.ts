@@ -66,7 +66,7 @@ export function recordMisuse({ lease, agentName, caller, place, context }: Misus
   };
 }
 
-/** A path that contains a token is left out, because an entry never has one. */
+/** A path that contains a token is omitted, because an entry never has one. */
 function requestFields(known: BatchState, { path, request }: ForwardedRequest) {
   const credential = known.credential(path);
   const binding = credential === null ? null : known.binding(credential);

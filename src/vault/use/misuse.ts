@@ -1,6 +1,6 @@
 /**
  * Tokens of use leases in places where they do not belong. A token counts as issued if its MAC is valid, so that texts
- * that only look like tokens never add to the log. SOURCE: docs/decisions.md, "Misuse of tokens".
+ * that only look like tokens never add to the audit log. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 
 import { toApiError } from '../../core/denials.ts';

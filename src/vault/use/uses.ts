@@ -245,7 +245,7 @@ export class Uses {
     this.#unrecorded.add(recorded);
   }
 
-  /** Repeats until it succeeds or the service stops: the response was passed on, so the log must have its end. */
+  /** Repeats until it succeeds or the server stops: the response was passed on, so the audit log must have its end. */
   async #record(operation: Operation<null>): Promise<void> {
     for (;;) {
       const isRecorded = await this.#ledger.submitWithNext(operation).then(
