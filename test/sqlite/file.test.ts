@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { describeFailure } from '../../src/server/operator-errors.ts';
 import { readHead } from '../../src/store/audit-log.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import { readMigrations } from '../../src/store/migrations.ts';
@@ -309,5 +310,19 @@ test('a database of the first schema gets the columns that were added since', (t
   assert.deepEqual(
     { ...opened.prepare('SELECT name, expires_at FROM policies').get() },
     { name: 'p', expires_at: null },
+  );
+});
+
+test('a lock file that cannot be created is reported with its name and the remedy, and no backup is advised', (t) => {
+  const file = join(temporaryDirectory(t), 'missing', 'lock');
+  assert.throws(
+    () => DatabaseLock.take(file),
+    (error) => {
+      const line = describeFailure(error)?.line ?? '';
+      assert.ok(line.startsWith(`${file}: SQLite: unable to open database file.`), line);
+      assert.match(line, /room for another file \(df -i\)/);
+      assert.doesNotMatch(line, /restore|altered|damaged/i);
+      return true;
+    },
   );
 });
