@@ -21,7 +21,7 @@ import { type StartedUse, startUse } from '../../src/vault/use/start-use.ts';
 import { parseMethod, parseTargets } from '../../src/vault/use/target.ts';
 import { deleteTargets, putTargets } from '../../src/vault/use/target-operations.ts';
 import { parseUrl } from '../../src/vault/use/upstream-url.ts';
-import { issueUseLease } from '../../src/vault/use/use-leases.ts';
+import { issueUseLease } from '../../src/vault/use/use-lease-operations.ts';
 import { decided } from '../kit/decided.ts';
 import { agentOf } from './approvals/world.ts';
 

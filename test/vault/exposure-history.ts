@@ -21,7 +21,7 @@ import { startUse } from '../../src/vault/use/start-use.ts';
 import { parseMethod, parseTargets } from '../../src/vault/use/target.ts';
 import { putTargets } from '../../src/vault/use/target-operations.ts';
 import { parseUrl } from '../../src/vault/use/upstream-url.ts';
-import { issueUseLease } from '../../src/vault/use/use-leases.ts';
+import { issueUseLease } from '../../src/vault/use/use-lease-operations.ts';
 import { decided } from '../kit/decided.ts';
 import { type ActFilter, type Expected, ExposureModel, type HeldLease, rejected, type Step } from './exposure-model.ts';
 import { admin, CONNECTED, type OpenedVault, put, toPath } from './fixture.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type AgentName, parseAgentName } from '../../src/core/names.ts';
 import { type CredentialPath, parsePath } from '../../src/core/path.ts';
-import { readLeaseSigns } from '../../src/store/attention.ts';
+import { readLeaseSigns } from '../../src/store/advisory-reads.ts';
 import { searchCredentials } from '../../src/store/credential-lists.ts';
 import type { Statement } from '../../src/store/statement.ts';
 import { Secret } from '../../src/vault/credentials/credential.ts';

@@ -12,7 +12,7 @@ import { Matrix, MatrixQuery, SearchQuery, SearchResults, Tree, TreeQuery } from
 import { replySchema } from '../../api/resource-schemas.ts';
 import { parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
-import { readAttention } from '../../vault/overview/advisories.ts';
+import { readAdvisories } from '../../vault/overview/advisories.ts';
 import { readTree } from '../../vault/overview/credential-tree.ts';
 import { readMatrix } from '../../vault/overview/matrix.ts';
 import { listNodes, readActivity } from '../../vault/overview/nodes.ts';
@@ -88,7 +88,7 @@ export const overviewRoutes: readonly Route[] = [
     permission: 'service.read',
     data: Type.Array(replySchema(AttentionItem)),
     async handle({ vault, context, listSignal }) {
-      return { data: (await readAttention(vault, context, listSignal())).map(AttentionItem.toReply) };
+      return { data: (await readAdvisories(vault, context, listSignal())).map(AttentionItem.toReply) };
     },
   }),
   route({

@@ -11,7 +11,7 @@ import {
   listUnexposed,
   readLeaseSigns,
   type UnexposedCredential,
-} from '../../store/attention.ts';
+} from '../../store/advisory-reads.ts';
 import { findSeqAt, readHead } from '../../store/audit-log.ts';
 import { NEWEST_LEASE } from '../../store/lease-lists.ts';
 import type { ListStep } from '../../store/statement.ts';
@@ -30,9 +30,9 @@ const MIN_DENIALS = 5;
 /** The number of items of each kind, the most urgent ones. */
 const MAX_ITEMS = 20;
 
-type AttentionVault = Pick<Vault, 'store' | 'clock'>;
+type AdvisoryParts = Pick<Vault, 'store' | 'clock'>;
 
-export async function readAttention(
+export async function readAdvisories(
   { ledger, advisories }: Vault,
   context: Context,
   signal: AbortSignal,
@@ -43,7 +43,7 @@ export async function readAttention(
 
 /**
  * A search of more steps is not repeated for `REST_FACTOR` times as long as it took. WHY steps: a short search can take
- * long on a busy machine, and its result must not be an old one.
+ * long on a busy machine, and its result must be current.
  */
 const SHORT_STEPS = 10;
 const REST_FACTOR = 20;
@@ -71,7 +71,7 @@ export class Advisories {
   #latest: readonly Advisory[] | null = null;
   #validUntil = 0;
 
-  constructor(vault: AttentionVault, timer: Pick<Performance, 'now'> = performance) {
+  constructor(vault: AdvisoryParts, timer: Pick<Performance, 'now'> = performance) {
     this.#timer = timer;
     this.#searches = new SingleFlight((signal) => this.#find(vault, signal));
   }
@@ -82,7 +82,7 @@ export class Advisories {
     return this.#searches.run(signal);
   }
 
-  async #find(vault: AttentionVault, signal: AbortSignal): Promise<readonly Advisory[]> {
+  async #find(vault: AdvisoryParts, signal: AbortSignal): Promise<readonly Advisory[]> {
     const startedAt = this.#timer.now();
     const steps = new Steps(signal);
     const denied = await findDenied(vault, steps);
@@ -94,7 +94,7 @@ export class Advisories {
   }
 }
 
-async function findDenied({ store, clock }: AttentionVault, steps: Steps): Promise<Advisory[]> {
+async function findDenied({ store, clock }: AdvisoryParts, steps: Steps): Promise<Advisory[]> {
   const { last } = await store.run(readHead());
   const from = await store.run(findSeqAt(new Date(Math.max(0, clock.now() - HOUR_MS)).toISOString()));
   const counts = new Map<string, DeniedAccess>();
@@ -120,7 +120,7 @@ async function findDenied({ store, clock }: AttentionVault, steps: Steps): Promi
     });
 }
 
-async function readLeases({ store, clock }: AttentionVault, steps: Steps) {
+async function readLeases({ store, clock }: AdvisoryParts, steps: Steps) {
   const now = clock.now();
   const query = { now, endsBy: now + ENDS_WITHIN_MS, minimumMs: LONG_LEASE_MS };
   const byHolder = new Map<string, EndingLeases>();
@@ -153,9 +153,9 @@ function minutes(ms: number): string {
   return rounded === 1 ? 'a minute' : `${rounded} minutes`;
 }
 
-/** Whoever retrieved or used a credential holds a lease, which later becomes a stored exposure. */
+/** A retrieval or a use leaves a lease, which later becomes a stored exposure. */
 async function findUnused(
-  { store, clock }: AttentionVault,
+  { store, clock }: AdvisoryParts,
   heldIds: ReadonlySet<string>,
   steps: Steps,
 ): Promise<Advisory[]> {

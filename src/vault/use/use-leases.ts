@@ -2,9 +2,9 @@
  * Use leases with a token, which is accepted instead of a session at base URLs only.
  * SOURCE: docs/api.md, "Base URL"; docs/decisions.md, "Brokered use".
  */
-import { type Authentication, actorId } from '../../core/identity.ts';
-import type { TokenHash } from '../../core/names.ts';
-import { type Context, denied, type Operation, operation, succeeded } from '../../core/operation.ts';
+
+import type { Authentication } from '../../core/identity.ts';
+import type { Context } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { hashToken, newUseToken, newUseTokenNonce } from '../../crypto/tokens.ts';
 import { ApiError } from '../../engine/errors.ts';
@@ -13,69 +13,14 @@ import { withBudget } from '../agents/agent-budgets.ts';
 import { findService } from '../catalogue/catalogue.ts';
 import type { ServiceDefinition } from '../catalogue/definition.ts';
 import { tokenPrefix } from '../catalogue/sdk-environment.ts';
-import { access, credentialNotFound } from '../credentials/access.ts';
 import type { Secret } from '../credentials/credential.ts';
 import { type Lease, statusOf } from '../leases/lease.ts';
-import { newLease } from '../leases/lease-operations.ts';
-import type { TtlSeconds } from '../policies/policy.ts';
 import { authenticate, type Vault } from '../vault.ts';
 import type { BaseUrlRequest } from './base-url.ts';
 import { findIssuedLease, type RequestOrigin, rejectMisuse } from './misuse.ts';
 import type { Placement } from './target.ts';
 import { isUseToken } from './token-form.ts';
-
-export interface UseLeaseRequest {
-  readonly path: CredentialPath;
-  readonly ttlSeconds: TtlSeconds | null;
-  readonly purpose: string | null;
-  /** Returns the hash of the token that the holder will get. */
-  readonly tokenHashOf: (holder: TokenHolder) => TokenHash;
-}
-
-/** What the token of a use lease is bound to, and made for. */
-export interface TokenHolder extends Pick<Lease, 'agentId' | 'path'> {
-  readonly service: string | null;
-}
-
-export interface IssuedUseLease {
-  readonly lease: Lease;
-  /** The service of the catalogue that the credential's targets are of; null if none. */
-  readonly service: string | null;
-}
-
-/** Issues a lease whose token may be used instead of the session at the base URL, for this credential only. */
-export function issueUseLease(context: Context, request: UseLeaseRequest): Operation<IssuedUseLease> {
-  const { path, purpose } = request;
-  return operation(
-    {
-      context,
-      permission: 'lease.use',
-      resource: path,
-      reads: { credential: path, binding: true },
-    },
-    (input) => {
-      const { caller, state, entry } = input;
-      if (caller.kind === 'admin' || caller.kind === 'operator') {
-        // Its token would end with no session, and a base URL is not for people.
-        return denied(input, { code: 'agent_required' });
-      }
-      const decision = access(state, caller, 'use', path);
-      if (!decision.allowed) return denied(input, decision.denial);
-      const { policyName } = decision;
-      const credential = state.credential(path);
-      if (credential === null) return credentialNotFound(input, policyName);
-      const binding = state.binding(credential);
-      if (binding === null) return denied(input, { code: 'no_targets' }, { policyName });
-      const { service } = binding;
-      const tokenHash = request.tokenHashOf({ agentId: actorId(caller), path, service });
-      const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
-      const lease = newLease(input, 'use', credential, credential.version, policyName, ttlSeconds, tokenHash);
-      return succeeded({ lease, service }, entry('allowed', { policyName, leaseId: lease.id, reason: purpose }), [
-        { kind: 'addLease', lease },
-      ]);
-    },
-  );
-}
+import { issueUseLease, type TokenHolder, type UseLeaseRequest } from './use-lease-operations.ts';
 
 export interface NewUseLease {
   readonly lease: Lease;

@@ -1,4 +1,4 @@
-/** Reads for the hints on the console's first page, in steps: leases that end soon, unused credentials, denials. */
+/** Reads for the advisories, in steps: leases that end soon, unused credentials, and denials. */
 import { type Dialect, numberIn } from './dialect.ts';
 import { type ListStep, type Procedure, raw, scanUntilDeadline, sql } from './statement.ts';
 

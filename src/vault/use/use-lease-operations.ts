@@ -1,0 +1,66 @@
+/**
+ * Use leases, which work only through the vault. One with a token may be used instead of the agent's session, for one
+ * credential. SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
+ */
+
+import { actorId } from '../../core/identity.ts';
+import type { TokenHash } from '../../core/names.ts';
+import { type Context, denied, type Operation, operation, succeeded } from '../../core/operation.ts';
+import type { CredentialPath } from '../../core/path.ts';
+import { access, credentialNotFound } from '../credentials/access.ts';
+import type { Lease } from '../leases/lease.ts';
+import { newLease } from '../leases/lease-operations.ts';
+import type { TtlSeconds } from '../policies/policy.ts';
+
+export interface UseLeaseRequest {
+  readonly path: CredentialPath;
+  readonly ttlSeconds: TtlSeconds | null;
+  readonly purpose: string | null;
+  /** Returns the hash of the token that the holder will get. */
+  readonly tokenHashOf: (holder: TokenHolder) => TokenHash;
+}
+
+/** What the token of a use lease is bound to, and made for. */
+export interface TokenHolder extends Pick<Lease, 'agentId' | 'path'> {
+  readonly service: string | null;
+}
+
+export interface IssuedUseLease {
+  readonly lease: Lease;
+  /** The service of the catalogue that the credential's targets are of; null if none. */
+  readonly service: string | null;
+}
+
+/** Issues a lease whose token may be used instead of the session at the base URL, for this credential only. */
+export function issueUseLease(context: Context, request: UseLeaseRequest): Operation<IssuedUseLease> {
+  const { path, purpose } = request;
+  return operation(
+    {
+      context,
+      permission: 'lease.use',
+      resource: path,
+      reads: { credential: path, binding: true },
+    },
+    (input) => {
+      const { caller, state, entry } = input;
+      if (caller.kind === 'admin' || caller.kind === 'operator') {
+        // Its token would end with no session, and a base URL is not for people.
+        return denied(input, { code: 'agent_required' });
+      }
+      const decision = access(state, caller, 'use', path);
+      if (!decision.allowed) return denied(input, decision.denial);
+      const { policyName } = decision;
+      const credential = state.credential(path);
+      if (credential === null) return credentialNotFound(input, policyName);
+      const binding = state.binding(credential);
+      if (binding === null) return denied(input, { code: 'no_targets' }, { policyName });
+      const { service } = binding;
+      const tokenHash = request.tokenHashOf({ agentId: actorId(caller), path, service });
+      const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
+      const lease = newLease(input, 'use', credential, credential.version, policyName, ttlSeconds, tokenHash);
+      return succeeded({ lease, service }, entry('allowed', { policyName, leaseId: lease.id, reason: purpose }), [
+        { kind: 'addLease', lease },
+      ]);
+    },
+  );
+}
