@@ -15,7 +15,7 @@ export type Lock =
   | { readonly kind: 'recipients'; readonly recipients: readonly string[] }
   | { readonly kind: 'passphrase'; readonly passphrase: Secret };
 
-/** What decrypts a backup. `key`: the key of a file that this process has just written. */
+/** The keys that decrypt a backup. `key`: the key of a file that this process has just written. */
 export type Opener =
   | { readonly kind: 'identities'; readonly identities: readonly Secret[] }
   | { readonly kind: 'passphrase'; readonly passphrase: Secret }

@@ -41,7 +41,6 @@ interface VaultRecord {
 
 export interface BackupHeader {
   readonly format: string;
-  /** The version of Leasehold that wrote it. */
   readonly leasehold: string;
   /** ISO 8601, when the snapshot was taken. */
   readonly created_at: string;

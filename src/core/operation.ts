@@ -40,7 +40,6 @@ export interface Context {
 export interface PendingDecryption<R> {
   readonly content: EncryptedValue | Secret;
   readonly associatedData: AssociatedData;
-  /** The outcome if the value does not authenticate. */
   onFailure(): Outcome<never>;
   /** The outcome for a value that must not be used; null for any other. */
   reject?(value: Secret): Outcome<never> | null;
@@ -79,7 +78,6 @@ export function rejected(denial: Denial, entry: EntryDraft | null, changes: read
   return { response: { denial }, entry, changes };
 }
 
-/** A denial with its entry. */
 export function denied(
   { entry }: Pick<OperationInput, 'entry'>,
   denial: Denial,

@@ -59,7 +59,6 @@ export interface ChainPoint {
   readonly timestamp: string | null;
 }
 
-/** The position before the first entry. */
 export const CHAIN_START: ChainPoint = { seq: 0, hmac: GENESIS_MAC, timestamp: null };
 
 /** Base64 of HMAC-SHA256(K, previous MAC as 32 bytes ‖ canonical bytes). `previous` is also base64. */

@@ -152,7 +152,6 @@ export interface ReceiptParts {
   /** Base64 of the entry's MAC. */
   readonly hmac: string;
   readonly proof: readonly TreeHash[];
-  /** The note of the checkpoint. */
   readonly checkpoint: string;
 }
 

@@ -116,7 +116,7 @@ export class BatchRunner {
     return { results, durable: durable.then(() => this.#countDurable(writtenAt)) };
   }
 
-  /** Applies what other nodes committed. Resolves to the time of the batch. */
+  /** Applies the changes that other nodes committed. Resolves to the time of the batch. */
   async #begin({ shared }: StoreTransaction): Promise<number> {
     if (shared !== null) {
       const { store, keys } = this.#parts;

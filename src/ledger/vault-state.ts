@@ -208,7 +208,6 @@ async function readTree(store: Pick<Store, 'run'>, recorded: RecordedTree, seq: 
   return { tree, unstoredNodes: toStoredNodes(completed) };
 }
 
-/** @throws StoreError */
 function assertGap(end: number, seq: number): void {
   if (seq - end <= MAX_GAP) return;
   throw new StoreError(

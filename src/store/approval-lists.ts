@@ -37,7 +37,7 @@ const CHUNK_ROWS = 1000;
 /** Read between two checks of the clock. */
 const LIVE_CHUNK_ROWS = 256;
 
-/** Newest first, those before the id; at most `limit` rows, at least 1. */
+/** The approvals before the id, newest first; at most `limit` rows, at least 1. */
 export function* listApprovals(
   dialect: Dialect,
   query: ApprovalQuery,
@@ -49,7 +49,7 @@ export function* listApprovals(
   return { rows: approvals, next: rows.length < limit ? null : (approvals.at(-1)?.id ?? null) };
 }
 
-/** Counts those before the id, and stops after `atMost`, which is at least 1. */
+/** Counts the approvals before the id, and stops after `atMost`, which is at least 1. */
 export function* countApprovals(
   dialect: Dialect,
   query: ApprovalQuery,

@@ -39,7 +39,7 @@ interface Selection {
   readonly where: Statement;
 }
 
-/** Newest first, those before `beforeSeq`; at most `limit` rows, at least 1. */
+/** The leases before `beforeSeq`, newest first; at most `limit` rows, at least 1. */
 export function* listLeases(
   dialect: Dialect,
   query: LeaseQuery,
@@ -63,7 +63,7 @@ export function* listLeases(
   return { rows, next };
 }
 
-/** Counts those before `beforeSeq`, and stops after `atMost`, which is at least 1. */
+/** Counts the leases before `beforeSeq`, and stops after `atMost`, which is at least 1. */
 export function countLeases(
   dialect: Dialect,
   query: LeaseQuery,

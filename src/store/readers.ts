@@ -25,14 +25,14 @@ import { readStoredKeys } from './vault-metadata.ts';
 export interface BackupSource {
   readonly reader: TransferSource;
   readonly metadata: VaultMetadata;
-  /** What opens the vault, and what it then opens. */
+  /** The key slots, which open the vault, and the keyset. */
   readonly keys: StoredKeys;
   readonly schema: number;
 }
 
 /** 1 MiB: a step takes a few milliseconds, and a writer's sync waits behind one step at most. */
 const PAGES_PER_STEP = 128;
-/** What must stay free on the disk of the server, which stops when it cannot write its log. */
+/** The space that stays free on the disk of the server, which stops when it cannot write its audit log. */
 const MIN_FREE_BYTES = 256 * 1024 * 1024;
 
 /**
@@ -93,7 +93,6 @@ function assertSpace(file: string): void {
   );
 }
 
-/** @throws StoreError */
 export function openLogReader(location: LogLocation): LogReader {
   if (location.kind === 'sqlite') return new SqliteLogFile(location.file);
   const pool = new Pool(new Hosts(location.address, location.seen), 1, 'verifying');

@@ -17,15 +17,12 @@ export interface PageRequest {
 }
 
 export interface Listing<T> {
-  /** Batches of rows, in order. */
   readonly rows: AsyncIterable<readonly T[]>;
   /** Null if the whole list was requested. */
   readonly meta: (PageRequest & { readonly total: number }) | null;
 }
 
-/** The client that reads a list. */
 export interface ListReader {
-  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
   /**
    * Runs the scan when the caller's previous ones have ended. A scan starts no other one of its caller.

@@ -27,7 +27,7 @@ export interface AgentKeyStore {
   abort(id: AgentId): Promise<void>;
   /** Removes the agent's directory, if it belongs to `id`, and the staged key of `id`. */
   remove(id: AgentId, name: AgentName): Promise<void>;
-  /** Every key, also staged ones and stray ones, for a backup: an agent may have several. */
+  /** Every key, including staged and stray ones, for a backup: an agent may have several. */
   readAll(): Promise<AgentKey[]>;
 }
 
@@ -38,7 +38,7 @@ export interface NewSlotSecret {
   readonly parameters: SlotParameters;
 }
 
-/** The secret, or in one sentence why it cannot be got. */
+/** The secret, or the problem in one sentence. */
 export type SlotSecretResult = { readonly secret: Uint8Array } | { readonly problem: string };
 
 export interface SlotSecrets {
@@ -56,7 +56,6 @@ export interface ProviderRequest {
   readonly redirectUri: string;
   readonly state: string;
   readonly nonce: string;
-  /** The PKCE verifier. */
   readonly verifier: string;
 }
 
@@ -90,7 +89,9 @@ export interface VaultAccess {
    * RATE_LIMITED after too many wrong ones
    */
   unlock(secret: Secret): Promise<Unlocking>;
-  /** What the audit log has lost, which the operator has not accepted; null if nothing. @throws VAULT_LOCKED */
+  /**
+   * The entries that the audit log has lost, which the operator has not accepted; null if none. @throws VAULT_LOCKED
+   */
   loss(): string | null;
   /**
    * Opens the vault again with the loss of log entries accepted, and records that. Does nothing if nothing is lost.

@@ -105,7 +105,6 @@ function untypedOptions({ host, signal }: ConnectRequest): object {
   };
 }
 
-/** @throws system errors */
 function openSocket(host: DatabaseHost, signal: AbortSignal): Promise<Socket> {
   const target = host.kind === 'unix' ? { path: host.socket } : { host: host.host, port: host.port };
   // The buffer holds a whole batch, so that its rows are sent without waiting for the socket.

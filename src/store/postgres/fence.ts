@@ -20,7 +20,7 @@ export class LostEntryError extends StoreError {
   }
 }
 
-/** What the audit log has instead of the entry. */
+/** Describes the audit log's content in place of the entry. */
 export const describeMissing = (link: string | null, lastSeq: number): string =>
   link === null ? `ends at entry ${lastSeq}` : 'contains a different one';
 

@@ -59,7 +59,6 @@ export async function beginTransaction(
   }
 }
 
-/** @throws LostEntryError */
 function assertSeen(connection: Connection, seen: SeenEntry, state: Row): void {
   const link = typeof state['seen_link'] === 'string' ? state['seen_link'] : null;
   if (link === seen.hmac) return;

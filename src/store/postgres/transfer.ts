@@ -181,12 +181,12 @@ export class PostgresTarget extends Transaction implements TransferTarget {
     for (const statement of statements) await this.run(execute(statement));
   }
 
-  /** Makes what was committed a vault. @throws StoreError */
+  /** Turns the committed copy into a vault. @throws StoreError */
   publish(): Promise<void> {
     return this.run(execute(sql`UPDATE vault SET key_check = ${this.#metadata.keyCheck}`));
   }
 
-  /** Deletes what was committed. @throws StoreError */
+  /** Deletes the committed copy. @throws StoreError */
   discard(): Promise<void> {
     const tables = [...TABLES.map(({ name }) => name), 'access_count_progress', 'audit_head', 'vault'];
     return this.run(execute(sql`TRUNCATE ${raw(tables.join(', '))}`));

@@ -32,7 +32,6 @@ export class PostgresBatchWriter implements ChangeTarget {
     this.#batch = batch;
   }
 
-  /** @throws the error of the first statement that failed */
   async commit(before: Head | null): Promise<void> {
     const { entries, changes, treeNodes, head } = this.#batch;
     for (const change of changes) this.#apply(change);

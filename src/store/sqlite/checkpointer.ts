@@ -50,7 +50,6 @@ export class Checkpointer {
   /** Set while writers must wait. Never rejects. */
   #writeBarrier: Promise<void> | null = null;
   #failure: StoreError | null = null;
-  /** The threads that were lost in a row. */
   #lostThreads = 0;
 
   constructor(database: DatabaseSync, file: string, options: CheckpointOptions = {}) {

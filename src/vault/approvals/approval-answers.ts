@@ -31,7 +31,10 @@ export interface ApprovalFilter {
   readonly status: ApprovalStatus | null;
 }
 
-/** Newest first; those of the agent, or all for an operator. Rows that were altered outside Leasehold are skipped. */
+/**
+ * The approvals of the agent, or all for an operator, newest first. Rows that were altered outside Leasehold are
+ * skipped.
+ */
 export async function listApprovals(
   vault: Vault,
   context: Context,

@@ -1,5 +1,5 @@
 /**
- * Holds requests that wait for people. A request that needs an approval is recorded, and waits without a byte sent
+ * Holds requests that wait for operators. A request that needs an approval is recorded, and waits without a byte sent
  * until it is answered or the hold ends; then its caller is told to send it again. SOURCE: docs/approvals.md.
  * INVARIANT: only a decision of the ledger lets a request pass; a wake-up makes it decide again, and nothing else.
  */
@@ -25,7 +25,7 @@ import { type ApprovalId, type ApprovalKey, coveredParts } from './approval.ts';
 import { type ApprovalAttempt, type ApprovalNeeded, type ApprovalPending, isUndecided } from './approval-requests.ts';
 import { ApprovalSettlement } from './approval-settlement.ts';
 
-/** Operators could not read more of one agent. */
+/** The operators could not read more requests of one agent. */
 const MAX_PENDING_OF_AGENT = 200;
 /** Approximate size of the rows of an approval without the encrypted request. */
 const ROWS_BYTES = 2048;
@@ -93,7 +93,6 @@ export interface HeldRequest {
   /** The digest of the whole body and of the headers that tell how it is read; empty for a retrieval. */
   readonly bodyDigest: string;
   readonly isUpgrade: boolean;
-  /** The JSON text. */
   shown(request: UseRequest | null): string;
 }
 
@@ -255,7 +254,7 @@ export class ApprovalHolds {
     }
   }
 
-  /** Ends every hold: the callers are told to send their requests again. */
+  /** Ends every hold; the callers send their requests again. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopPolling();

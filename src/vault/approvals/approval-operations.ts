@@ -35,7 +35,6 @@ import {
 
 export interface Answer {
   readonly isApproved: boolean;
-  /** The nonce of the approval that the operator was shown. */
   readonly nonce: string;
   /** The reason for the agent; null if the operator gave none. */
   readonly reason: string | null;
@@ -208,7 +207,7 @@ export function settleApproval(place: ApprovalPlace, digestOf: DigestOf): Operat
   };
 }
 
-/** Recorded as what the server itself did. */
+/** Records an act of the server itself. */
 function settled(eventType: EventType, approval: Approval, reason: string) {
   const resource = `approval:${approval.id}`;
   const policyName = approval.terms.policyNames[0] ?? null;

@@ -25,7 +25,7 @@ export const CHANGE_EVENTS = {
   targets: ['target.put', 'target.delete'],
 } as const satisfies Readonly<Record<string, readonly EventType[]>>;
 
-/** What a decision records; the ledger adds sequence number, id, time and MAC. */
+/** The record of a decision; the ledger adds sequence number, id, time and MAC. */
 export interface EntryDraft {
   readonly eventType: EventType;
   readonly agentName: ActorName;
@@ -122,7 +122,6 @@ export interface UseFields extends Omit<Fields<typeof USE_COLUMNS>, 'ended'> {
   readonly ended: UseEnd | null;
 }
 
-/** An entry as it is stored. */
 export interface AuditEntry
   extends Fields<typeof BASE_COLUMNS>,
     Partial<Fields<typeof USE_COLUMNS>>,
@@ -134,7 +133,6 @@ const keysOf = <Name extends string>(columns: Readonly<Record<Name, unknown>>) =
 export const ENTRY_FIELDS = keysOf(ENTRY_COLUMNS);
 const COVERED_FIELDS = ENTRY_FIELDS.filter((field) => field !== 'hmac');
 export const USE_FIELDS = keysOf(USE_COLUMNS);
-/** The fields that are null in most entries. */
 export const RARE_FIELDS = [...USE_FIELDS, ...keysOf(STATE_COLUMNS)] as const;
 
 const ENTRY_FORMAT = 'leasehold-audit-v1';

@@ -24,7 +24,6 @@ import { readStoredKeys } from '../../store/vault-metadata.ts';
 export interface SignedCheckpoint extends LogCheckpoint {
   readonly note: string;
   readonly rootText: string;
-  /** Milliseconds since 1970. */
   readonly signedAt: number;
   /** The public key of the note, as verifiers take it. */
   readonly verifierKey: string;

@@ -77,7 +77,7 @@ export function endBackup(
   };
 }
 
-/** `loss` is what the audit log has lost, in one sentence. */
+/** `loss` describes the lost entries in one sentence. */
 export function acceptRollback(context: Context, loss: string): Operation<null> {
   return operation<null>({ context, permission: 'audit.accept_rollback', resource: '*' }, ({ entry }) =>
     succeeded(null, entry('allowed', { reason: loss })),

@@ -34,7 +34,6 @@ export class LogTree {
   readonly #tiles = new Map<string, Promise<readonly TreeHash[]>>();
   readonly #size: number;
 
-  /** The tree of the first `size` entries. */
   constructor(store: TreeStore, size: number) {
     this.#store = store;
     this.#size = size;

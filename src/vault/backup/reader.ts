@@ -26,7 +26,6 @@ export interface ReaderSetup {
   readonly log: LogLocation;
   /** A path for a private copy of an embedded database. */
   readonly copy: string;
-  /** The version of Leasehold. */
   readonly version: string;
 }
 

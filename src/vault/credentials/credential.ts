@@ -25,7 +25,6 @@ const FIELDS = {
   description: text(grammar.description),
   createdAt: time({ wire: 'created_at' }),
   updatedAt: time({ wire: 'updated_at' }),
-  /** The newest version. */
   version: internal(version),
 };
 export const CREDENTIAL_ROWS = { table: 'credentials', key: 'path', fields: FIELDS } as const;
@@ -96,7 +95,6 @@ export function isTooLargeToUse(content: EncryptedValue | Secret): boolean {
 
 export const TOO_LARGE_TO_USE = `value: is over ${MAX_USED_VALUE_BYTES} bytes, too large to be used in brokered requests; it can be retrieved. Store a smaller value, or delete the credential's targets.`;
 
-/** @throws INVALID_REQUEST */
 export function parseValue(text: string): Secret {
   if (!text.isWellFormed()) throw invalidRequest('value', 'must be well-formed Unicode, without unpaired surrogates');
   const bytes = text.length > MAX_VALUE_BYTES ? text.length : utf8Length(text);

@@ -20,7 +20,9 @@ import { rejectLastSignIn } from './operator-operations.ts';
 
 export const ENROLMENT_LIFE_MS = 24 * 3_600_000;
 
-/** What an enrolment code is bound to: a passkey that is added or removed voids it, and so does an end of sessions. */
+/**
+ * The state to which an enrolment code is bound: adding or removing a passkey voids it, and so does an end of sessions.
+ */
 export function enrolmentState({ passkeys, sessionsEndedAt }: Operator): string {
   return JSON.stringify([passkeys?.map(({ id }) => id) ?? [], sessionsEndedAt]);
 }

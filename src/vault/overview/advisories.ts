@@ -1,4 +1,4 @@
-/** What an operator should look at: repeated denials, leases that end soon, and credentials that nobody has used. */
+/** Advisories for operators: repeated denials, leases that end soon, and credentials that were never used. */
 
 import { type ActorName, actorResource } from '../../core/names.ts';
 import { authorize, type Context } from '../../core/operation.ts';
@@ -27,7 +27,6 @@ const ENDS_WITHIN_MS = 5 * MINUTE_MS;
 const LONG_LEASE_MS = 15 * MINUTE_MS;
 const UNUSED_DAYS = 30;
 const MIN_DENIALS = 5;
-/** The number of items of each kind, the most urgent ones. */
 const MAX_ITEMS = 20;
 
 type AdvisoryParts = Pick<Vault, 'store' | 'clock'>;
@@ -57,7 +56,6 @@ class Steps {
     this.#signal = signal;
   }
 
-  /** @throws the signal's reason once it aborts */
   async next(): Promise<void> {
     this.count += 1;
     await yieldToEventLoop(this.#signal);

@@ -12,7 +12,6 @@ import { yieldToEventLoop } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 
 const SEARCH_TIMEOUT_MS = 250;
-/** The limit of matches of each kind. */
 const MAX_MATCHES = 1000;
 
 type FoundKind = 'credential' | 'agent' | 'policy' | 'operator';
@@ -60,7 +59,7 @@ interface Matches {
   readonly isComplete: boolean;
 }
 
-/** Those that the node has in memory. */
+/** Searches the names that the node has in memory. */
 function searchNames({ ledger }: Vault, wanted: string): Matches {
   const { control } = ledger.memory;
   const found: Found[] = [];

@@ -126,7 +126,7 @@ export function approvalCovers(outer: ApprovalRule, inner: ApprovalRule): boolea
   return inner.for === outer.for && isNarrower && isSameScope && inner.quorum >= outer.quorum;
 }
 
-/** What the rules of several policies demand together: the strictest of each. */
+/** The combined demands of the rules of several policies: the strictest of each. */
 export const TERMS = {
   each: oneOf(APPROVAL_EXTENTS),
   uses: nullable(positive({ description: 'How often; null for any number of times.' })),

@@ -35,7 +35,7 @@ export type WrongPlace =
 
 export interface Misuse {
   readonly lease: Pick<Lease, 'id' | 'path'>;
-  /** The caller; the lease's agent if nothing but the token says who calls. */
+  /** The caller; the lease's agent if the token alone identifies it. */
   readonly agentName: ActorName;
   /** Null if that agent is no longer registered. */
   readonly caller: Authentication | null;

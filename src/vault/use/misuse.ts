@@ -23,7 +23,7 @@ import { type FoundToken, isAdminToken, isUseToken } from './token-form.ts';
 export type RequestOrigin = Pick<Context, 'requestId' | 'remoteAddr'>;
 
 interface Incident<P extends WrongPlace> {
-  /** Null if nothing but the token says who calls: then the agent that holds the lease. */
+  /** Null if the token alone identifies the caller: then the agent that holds the lease. */
   readonly caller: Authentication | null;
   readonly place: P;
   readonly origin: RequestOrigin;

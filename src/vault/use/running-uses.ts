@@ -23,9 +23,9 @@ export interface RunningUse {
 }
 
 /**
- * Why a running use must be cut; null if it may go on. Not recorded: the entry of its result says how it ended. It may
- * go on while its caller, its lease and its targets are what they were, a policy still grants it, and the approval by
- * which it passed was not withdrawn.
+ * Why a brokered request must be aborted; null if it may continue. Not recorded: the entry of its result says how it
+ * ended. It may go on while its caller, its lease and its targets are what they were, a policy still grants it, and the
+ * approval by which it passed was not withdrawn.
  */
 export function checkUse({
   leaseId,

@@ -103,7 +103,7 @@ async function authenticateHolder(vault: Vault, token: string, call: BaseUrlCall
 
 const unknownToken = (): ApiError => new ApiError('UNAUTHENTICATED', 'The token is not valid.');
 
-/** Where the credential is placed in a request, which is where a caller may put its token; null without targets. */
+/** The place of the credential in a request, at which a caller may put its token; null without targets. */
 export async function findPlacement({ store }: Vault, path: CredentialPath): Promise<Placement | null> {
   const binding = await store.run(readTargetBinding(path), 'urgent');
   return binding?.placement ?? null;

@@ -213,7 +213,7 @@ export class StateChecker {
     this.#values = new SingleFlight((signal) => this.#scan(signal, true));
   }
 
-  /** What the running scan has checked so far; 0 if none runs. */
+  /** The number of rows that the running scan has checked; 0 if none runs. */
   get checked(): number {
     return this.#checked;
   }

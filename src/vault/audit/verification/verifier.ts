@@ -34,7 +34,6 @@ export type VerificationResult =
 export interface VerificationStatus {
   readonly entriesChecked: number;
   readonly entriesTotal: number;
-  /** Milliseconds since 1970. */
   readonly startedAt: number;
 }
 
