@@ -1,13 +1,8 @@
 /** The schemas of queries of the audit log and of their responses. SOURCE: docs/api.md, "The audit log". */
 import { type TSchemaOptions, Type } from 'typebox';
 import { TIMESTAMP } from '../core/timestamp.ts';
-import {
-  ENTRY_COLUMNS,
-  ENTRY_FIELDS,
-  RESULTS,
-  type AuditEntry as StoredEntry,
-  USE_FIELDS,
-} from '../vault/audit/audit-entry.ts';
+import type { AnyField } from '../engine/field.ts';
+import { ENTRY_FIELDS, ENTRY_ROWS, type AuditEntry as StoredEntry, USE_FIELDS } from '../vault/audit/audit-entry.ts';
 import * as fields from './fields.ts';
 
 const {
@@ -70,25 +65,17 @@ export const ConsistencyQuery = StrictObject({
 
 /** The state of a row is only in the export. */
 const LISTED_FIELDS = ENTRY_FIELDS.filter((name) => name !== 'subject' && name !== 'state');
-const SCHEMAS = { text: Text, 'text?': NullableText, number: Type.Integer(), 'number?': NullableCount };
-const DESCRIPTIONS: Partial<Record<keyof StoredEntry, string>> = {
-  seq: '1, 2, 3 …',
-  event_type: 'Such as `credential.retrieve`.',
-  agent_name: 'An agent, `admin` or `service`.',
-  resource: 'A credential path, `policy:<name>`, `agent:<name>`, `lease:<id>` or `*`.',
-  result: `${RESULTS.map((result) => `\`${result}\``).join(', ')}.`,
-  code: 'The cause of a denial, such as `no_policy`; `reason` is its text.',
-};
-
 /** WHY no enums: an altered entry can still be listed, and `verify` reports the alteration. */
 export const AuditEntry = Type.Unsafe<Pick<StoredEntry, (typeof LISTED_FIELDS)[number]>>(
   StrictObject(Object.fromEntries(LISTED_FIELDS.map((name) => [name, schemaOf(name)]))),
 );
 
 /** The fields of a use are only in entries about one. */
-function schemaOf(name: keyof StoredEntry) {
-  const description = DESCRIPTIONS[name];
-  const schema = { ...SCHEMAS[ENTRY_COLUMNS[name]], ...(description === undefined ? {} : { description }) };
+function schemaOf(name: (typeof ENTRY_FIELDS)[number]) {
+  const { form, nulls, description }: Pick<AnyField, 'form' | 'nulls' | 'description'> = ENTRY_ROWS.fields[name];
+  const plain = form.kind === 'integer' ? Type.Integer() : Text;
+  const whole = nulls === 'everywhere' ? (form.kind === 'integer' ? NullableCount : NullableText) : plain;
+  const schema = { ...whole, ...(description === undefined ? {} : { description }) };
   return USE_FIELDS.some((field) => field === name) ? Type.Optional(schema) : schema;
 }
 

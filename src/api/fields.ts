@@ -7,14 +7,12 @@ import { type TObjectOptions, type TProperties, type TSchema, type TSchemaOption
 import * as grammar from '../core/grammars.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../core/path.ts';
 import type { Grammar } from '../engine/field.ts';
-import { SERVICES } from '../vault/catalogue/catalogue.ts';
 import { MAX_VALUE_BYTES } from '../vault/credentials/credential.ts';
-import { SLOT_KINDS, SLOT_NAME } from '../vault/keys/keyset.ts';
 import { LEASE_STATUSES } from '../vault/leases/lease.ts';
 import { LABEL, PASSKEY_ID, ROLES } from '../vault/operators/operator.ts';
 import { ACTIONS, MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
 import { SIGN_IN_CODE } from '../vault/sessions/sign-in-operations.ts';
-import { MAX_TARGETS, METHOD } from '../vault/use/target.ts';
+import { METHOD } from '../vault/use/target.ts';
 import { HEADER_NAME, HEADER_VALUE, MAX_PURPOSE_LENGTH, PURPOSE } from '../vault/use/upstream-url.ts';
 
 /** An object that rejects unknown fields. */
@@ -97,14 +95,6 @@ export const PasskeyLabel = grammarSchema(LABEL);
 export const SignInCode = Type.String({ minLength: 1, maxLength: 4096, pattern: SIGN_IN_CODE.source });
 export const Base64url = Type.String({ minLength: 0, maxLength: 32_768, pattern: '^[A-Za-z0-9_-]*$' });
 export const CredentialType = grammarSchema(grammar.credentialType);
-export const SlotName = Type.String({ minLength: 1, maxLength: 63, pattern: SLOT_NAME.source });
-export const SlotKind = StringEnum(SLOT_KINDS);
-/** Base64 of 32 bytes. */
-export const SlotPublicKey = Type.String({
-  minLength: 44,
-  maxLength: 44,
-  description: 'Base64 of an X25519 public key.',
-});
 export const Id = grammarSchema(grammar.id());
 export const Value = Type.String({
   minLength: 1,
@@ -123,73 +113,7 @@ export const Action = StringEnum(ACTIONS, { title: 'Action' });
 export const LeaseStatus = StringEnum(LEASE_STATUSES);
 export const Ttl = Type.Integer({ minimum: 1, maximum: MAX_TTL_SECONDS, title: 'Seconds' });
 
-export const SlotParameters = Type.Record(
-  Type.String({ pattern: '^[a-z_]{1,32}$' }),
-  Type.Union([Type.String({ maxLength: 8192 }), Type.Integer({ minimum: 1, maximum: 999_999_999 })]),
-  {
-    additionalProperties: false,
-    title: 'SlotParameters',
-    description: 'What a slot needs to get its secret again, such as a salt.',
-  },
-);
-const target = {
-  origin: Type.String({
-    maxLength: 300,
-    description: '`https://host`, `https://*.host` for one label, or with a port.',
-  }),
-  paths: Type.Array(Type.String({ maxLength: MAX_PATH_LENGTH + 3, title: 'Pattern' }), {
-    minItems: 1,
-    maxItems: 64,
-    description: '`/*` by default.',
-  }),
-  methods: Type.Array(Type.String({ maxLength: 16, title: 'Method' }), {
-    minItems: 1,
-    maxItems: 32,
-    description: 'GET, HEAD, POST, PUT, PATCH and DELETE by default.',
-  }),
-  allow_networks: Type.Array(Type.String({ maxLength: 49, title: 'Network' }), {
-    minItems: 0,
-    maxItems: 32,
-    description: 'Networks that would be refused otherwise.',
-  }),
-  ca_pem: Type.Unsafe<string | null>({
-    type: ['string', 'null'],
-    maxLength: 65_536,
-    description: 'The certificate authorities of this target, in place of the public ones.',
-  }),
-};
-export const Target = StrictObject(target, { title: 'Target' });
-/** A target in a request: all fields but the origin are optional. */
-export const TargetFields = StrictObject(
-  {
-    origin: target.origin,
-    paths: Type.Optional(target.paths),
-    methods: Type.Optional(target.methods),
-    allow_networks: Type.Optional(target.allow_networks),
-    ca_pem: Type.Optional(target.ca_pem),
-  },
-  { title: 'Target' },
-);
-export const Targets = Type.Array(Target, { minItems: 1, maxItems: MAX_TARGETS });
-export const Placement = StrictObject(
-  {
-    kind: StringEnum(['bearer', 'header', 'basic', 'query']),
-    name: Type.Optional(Type.String({ maxLength: 64, description: 'Of the header or the query parameter.' })),
-    template: Type.Optional(Type.String({ maxLength: 256, description: 'Contains `{value}` once.' })),
-    username: Type.Optional(Type.String({ maxLength: 128, description: 'Without it the value is `user:password`.' })),
-  },
-  { title: 'Placement' },
-);
-export const Service = StringEnum(
-  SERVICES.map(({ name }) => name),
-  { title: 'Service', description: 'A row of the catalogue.' },
-);
-export const HttpMethod = Type.String({
-  minLength: 1,
-  maxLength: 16,
-  pattern: METHOD.source,
-  description: 'An HTTP method in capitals, not CONNECT or TRACE.',
-});
+export const HttpMethod = grammarSchema(METHOD);
 export const RequestHeaders = Type.Record(
   Type.String({ pattern: HEADER_NAME.source }),
   Type.String({ minLength: 0, maxLength: 16_384, pattern: HEADER_VALUE.source }),

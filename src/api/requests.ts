@@ -4,7 +4,6 @@ import { Type } from 'typebox';
 import type { InputOf } from '../engine/field.ts';
 import { APPROVAL_STATUSES, MAX_NONCE_LENGTH } from '../vault/approvals/approval.ts';
 import { NewOperator } from '../vault/operators/operator.ts';
-import { MAX_TARGETS } from '../vault/use/target.ts';
 import { MAX_URL_LENGTH } from '../vault/use/upstream-url.ts';
 import * as fields from './fields.ts';
 import { draftSchema } from './resource-schemas.ts';
@@ -46,11 +45,6 @@ export const ApproveRequest = StrictObject({ nonce });
 export const DenyRequest = StrictObject({
   nonce,
   reason: Type.Optional(Type.String({ ...fields.Purpose, description: 'For the agent, and for the log.' })),
-});
-export const TargetsRequest = StrictObject({
-  service: Type.Optional(fields.Service),
-  targets: Type.Optional(Type.Array(fields.TargetFields, { minItems: 1, maxItems: MAX_TARGETS })),
-  placement: Type.Optional(fields.Placement),
 });
 export const UseRequest = StrictObject({
   path: fields.Path,
@@ -106,16 +100,6 @@ export const ExposureQuery = StrictObject({ agent: fields.ActorName, ...paging }
 export const PanicRequest = StrictObject({
   agent: Type.Optional({ ...fields.AgentName, description: 'Only what this agent holds; everything by default.' }),
 });
-export const KeySlotRequest = StrictObject({
-  name: fields.SlotName,
-  kind: fields.SlotKind,
-  public_key: Type.Optional(fields.SlotPublicKey),
-  parameters: Type.Optional(fields.SlotParameters),
-  key: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 2048, description: 'The name of a key or a credential, for its kind.' }),
-  ),
-});
-export const KeySlotTestRequest = StrictObject({ public_key: Type.Optional(fields.SlotPublicKey) });
 export const RotateKeyRequest = StrictObject({
   key: Type.Optional(StringEnum(['data', 'root', 'audit'], { description: '`data` by default.' })),
 });

@@ -71,7 +71,7 @@ function requestProperties(fields: Fields): TProperties {
   return Object.fromEntries(
     given.map(({ wire, field }) => {
       const options = { ...boundsOf(field), ...defaultOf(field), ...textsOf(field) };
-      const schema = formSchema(field.form, options, 'request');
+      const schema = orNull(field, formSchema(field.form, options, 'request'));
       return [wire, field.presence === 'required' ? schema : Type.Optional(schema)];
     }),
   );
@@ -81,11 +81,14 @@ function replyProperties(fields: Fields): TProperties {
   const shown = entriesOf(fields).filter(({ field }) => field.presence !== 'internal');
   return Object.fromEntries(
     shown.map(({ wire, field }) => {
-      const schema = formSchema(field.form, textsOf(field), 'reply');
-      if (field.nulls === 'in memory and replies') return [wire, Nullable(schema as Parameters<typeof Nullable>[0])];
+      const schema = orNull(field, formSchema(field.form, textsOf(field), 'reply'));
       return [wire, field.presence === 'optional' ? Type.Optional(schema) : schema];
     }),
   );
+}
+
+function orNull({ nulls }: AnyField, schema: TSchema): TSchema {
+  return nulls === 'everywhere' ? Nullable(schema as Parameters<typeof Nullable>[0]) : schema;
 }
 
 interface Options {
@@ -135,7 +138,42 @@ function formSchema(form: Form, options: Options, side: 'request' | 'reply'): TS
       addComponent(form.names[side], schema);
       return schema;
     }
+    case 'kinds':
+      return kindsSchema(form, options, side);
+    case 'map':
+      return mapSchema(form, options);
+    case 'bytes':
+      throw new Error('requests and replies contain no bytes');
   }
+}
+
+function mapSchema({ name, max, maxTextLength, maxInteger, title }: Form & { kind: 'map' }, options: Options): TSchema {
+  const value = Type.Union([
+    Type.String({ maxLength: maxTextLength }),
+    Type.Integer({ minimum: 0, maximum: maxInteger }),
+  ]);
+  const rules = { additionalProperties: false, maxProperties: max, title, ...options };
+  const schema = Type.Record(Type.String({ pattern: name.source }), value, rules);
+  addComponent(title, schema);
+  return schema;
+}
+
+/**
+ * WHY one object: generated clients handle it better than a union, and the parser names the fields of each kind. A
+ * field of several kinds has no pattern, because each kind has its own.
+ */
+function kindsSchema({ of, title }: Form & { kind: 'kinds' }, options: Options, side: 'request' | 'reply'): TSchema {
+  const members: Record<string, TSchema> = {};
+  for (const fields of Object.values(of)) {
+    const own = side === 'request' ? requestProperties(fields) : replyProperties(fields);
+    for (const [name, schema] of Object.entries(own)) {
+      const { pattern: _, ...shared }: TSchema & { pattern?: string } = { ...members[name], ...schema };
+      members[name] = Type.Optional(name in members ? shared : schema);
+    }
+  }
+  const schema = StrictObject({ kind: StringEnum(Object.keys(of)), ...members }, { title, ...options });
+  addComponent(title, schema);
+  return schema;
 }
 
 const capitalised = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);

@@ -24,39 +24,9 @@ export const RetrieveResponse = StrictObject({
   lease_id: fields.Id,
   expires_at: Timestamp,
 });
-export const ServiceVariable = StrictObject({
-  name: Text,
-  holds: StringEnum(['base-url', 'key', 'fixed']),
-  suffix: Type.Optional(Type.String({ description: 'The path that the SDK expects in its base URL.' })),
-  value: Type.Optional(Type.String({ description: 'Of a fixed variable.' })),
-  read_by: StringEnum(['sdk', 'example'], {
-    description: '`example` if only the documentation of the service uses it.',
-  }),
-});
-export const CredentialTargets = StrictObject({
-  path: fields.Path,
-  service: NullableText,
-  targets: fields.Targets,
-  placement: fields.Placement,
-  updated_at: Timestamp,
-});
 export const ResponseHeaders = Type.Record(Type.String(), Type.Union([Text, Type.Array(Text)]), {
   additionalProperties: false,
   description: 'By lower-case name; a repeated one has an array.',
-});
-export const CatalogueService = StrictObject({
-  name: fields.Service,
-  title: Text,
-  unsupported: Nullable<string>(Type.String({ description: 'Why the service cannot be used; null if it can.' })),
-  needs_host: Type.Boolean({ description: 'Whether `targets` must name a host of the user in place of `*`.' }),
-  targets: Type.Array(fields.Target),
-  placement: fields.Placement,
-  variables: Type.Array(ServiceVariable, { description: 'What the SDKs of the service read from the environment.' }),
-  key_prefixes: Type.Array(Text),
-  denied: Type.Array(Text, {
-    description: 'Endpoints that return other secrets, such as `POST,PUT /v1/keys/*`; `ANY` is every method.',
-  }),
-  notes: Type.Array(Text),
 });
 export const UseResponse = StrictObject({
   lease_id: fields.Id,
@@ -91,19 +61,7 @@ export const Challenge = StrictObject({
 });
 export const RevokeResponse = StrictObject({ revoked: NonNegativeInteger });
 export const ServiceStatus = StringEnum(['starting', 'ok', 'locked', 'rolled_back', 'stopping', 'failing']);
-export const KeySlot = StrictObject({
-  name: fields.SlotName,
-  kind: fields.SlotKind,
-  parameters: fields.SlotParameters,
-  created_at: Timestamp,
-});
-export const KeySlotTest = StrictObject({ opens: Type.Boolean(), problem: NullableText });
 export const RotatedKey = StrictObject({ key: StringEnum(['data', 'root', 'audit']) });
-export const AttendedSlot = StrictObject({
-  name: fields.SlotName,
-  kind: fields.SlotKind,
-  parameters: fields.SlotParameters,
-});
 export const UnlockProgress = StrictObject({
   status: ServiceStatus,
   shares_given: NullableCount,

@@ -3,16 +3,16 @@
  * field passes the rule of its column before a caller sees it, and an error names the record, the field and the rule,
  * never the content. SOURCE: docs/formats.md, "Backups".
  */
+import { timestamp } from '../core/grammars.ts';
 import { Sha256 } from '../crypto/primitives.ts';
-import { count, mac, slotKind, slotName, time } from '../store/column-rules.ts';
 import { NEWEST_SCHEMA, TABLES } from '../store/schema.ts';
-import type { Column, Table } from '../store/table.ts';
+import { type Column, mac, rulesOf, type Table, time } from '../store/table.ts';
 import {
   anyText,
+  count,
   equalTo,
   integer,
   isJsonObject,
-  isoTime,
   type JsonFields,
   listOf,
   mapOf,
@@ -20,8 +20,10 @@ import {
   nullable,
   objectOf,
   oneOf,
+  parsed,
   type ValueRule,
 } from '../store/value-rules.ts';
+import { KeySlot } from '../vault/keys/keyset.ts';
 import { BackupError, damaged } from './errors.ts';
 import {
   BACKUP_FORMAT,
@@ -41,7 +43,8 @@ const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const LINE_FEED = 10;
 const MAX_AGENT_KEYS = 1_000_000;
 const TABLE_NAMES = TABLES.map(({ name }) => name);
-const MAX_SLOTS = 1000;
+const { maxRows: MAX_SLOTS } = KeySlot;
+const { name: SLOT_NAME = mac, kind: SLOT_KIND = mac } = rulesOf(KeySlot.fields);
 const MAX_COLUMNS = 100;
 
 const vaultId = matching(/^[A-Za-z0-9_-]{22}$/, 22, 'must be 22 characters of base64url');
@@ -62,12 +65,12 @@ const VERSION_RULE: ValueRule = matching(
 const HEADER_RULES: ValueRule = objectOf({
   format: equalTo(BACKUP_FORMAT),
   leasehold: VERSION_RULE,
-  created_at: isoTime,
+  created_at: parsed(timestamp.parse),
   store: oneOf(['sqlite', 'postgres']),
   schema: integer(1, 9999),
   vault_id: vaultId,
   log_end: nullable(objectOf({ seq: count, hmac: mac, mac: mac })),
-  key_slots: listOf(objectOf({ name: slotName, kind: slotKind }), 0, MAX_SLOTS),
+  key_slots: listOf(objectOf({ name: SLOT_NAME, kind: SLOT_KIND }), 0, MAX_SLOTS),
   keys: objectOf({ keyCheck, vaultId, keyset: KEYSET_RULES, slots: listOf(SLOT_RULES, 0, MAX_SLOTS) }),
   vault: objectOf({
     keyCheck,
@@ -263,13 +266,13 @@ class RowReader {
 
   /** The header names the schema and the columns. */
   constructor(table: Table<object>, schema: number, columns: readonly string[]) {
-    const { name, key, limits } = table;
+    const { name, key, unique } = table;
     this.#table = table;
     const known = table.columns.filter(({ since }) => since <= schema);
     this.#columns = known.map((column) => [column, columns.indexOf(column.name)] as const);
     this.#width = columns.length;
     this.#keyPositions = key.map((column) => columns.indexOf(column));
-    this.#uniquePosition = limits.unique === undefined ? -1 : columns.indexOf(limits.unique);
+    this.#uniquePosition = unique === null ? -1 : columns.indexOf(unique);
     if (columns.length !== known.length || this.#columns.some(([, position]) => position === -1)) {
       throw damaged(`record 1 (the header): tables ${name} must name each known column once`);
     }
@@ -286,18 +289,18 @@ class RowReader {
       const broken = rule(row[position]);
       if (broken !== null) return `${name} ${broken}`;
     }
-    const { key, limits } = this.#table;
+    const { key, maxRows } = this.#table;
     if (this.#last !== null && !this.#follows(row, this.#last)) {
       return `${key.join(' and ')} must be greater than in the row before`;
     }
     this.#last = row;
     this.#count += 1;
-    if (this.#count > (limits.maxRows ?? Number.MAX_SAFE_INTEGER)) {
-      return `is more than the ${limits.maxRows} that are possible`;
+    if (this.#count > (maxRows ?? Number.MAX_SAFE_INTEGER)) {
+      return `is more than the ${maxRows} that are possible`;
     }
     const unique = this.#uniquePosition === -1 ? null : String(row[this.#uniquePosition]).toLowerCase();
     if (unique === null) return null;
-    if (this.#seen.has(unique)) return `${limits.unique} is that of another row`;
+    if (this.#seen.has(unique)) return `${this.#table.unique} is that of another row`;
     this.#seen.add(unique);
     return null;
   }

@@ -4,23 +4,13 @@
  * `record-reader.ts` reads them.
  * SOURCE: docs/formats.md, "Backups".
  */
+
+import * as grammar from '../core/grammars.ts';
 import { Sha256 } from '../crypto/primitives.ts';
-import {
-  bytes32,
-  count,
-  keyset,
-  mac,
-  positive,
-  sealedRoot,
-  slotKind,
-  slotName,
-  slotParameters,
-  time,
-  uuid,
-} from '../store/column-rules.ts';
-import { base64, either, equalTo, mapOf, objectOf, type ValueRule } from '../store/value-rules.ts';
+import { mac, rulesOf } from '../store/table.ts';
+import { base64, count, either, mapOf, objectOf, parsed, type ValueRule } from '../store/value-rules.ts';
 import type { HeadFields } from '../vault/audit/audit-entry.ts';
-import type { StoredKeys } from '../vault/keys/keyset.ts';
+import { KEYSET_ROWS, KeySlot, type StoredKeys } from '../vault/keys/keyset.ts';
 import { damaged } from './errors.ts';
 
 export const BACKUP_FORMAT = 'leasehold-backup-v1';
@@ -125,21 +115,14 @@ export const HEAD_RULES: ValueRule = objectOf({
   control: mac,
 });
 
-export const KEYSET_RULES: ValueRule = either(objectOf(keyset), objectOf({ ...keyset, id: equalTo(1) }));
+const { id, ...KEYSET } = rulesOf(KEYSET_ROWS.fields);
+export const KEYSET_RULES: ValueRule = either(objectOf(KEYSET), objectOf({ ...KEYSET, id: id ?? count }));
+export const SLOT_RULES: ValueRule = objectOf({ ...rulesOf(KeySlot.fields), mac });
 
-export const SLOT_RULES: ValueRule = objectOf({
-  id: uuid,
-  name: slotName,
-  kind: slotKind,
-  parameters: slotParameters,
-  publicKey: bytes32,
-  createdAt: time,
-  rootVersion: positive,
-  sealedRoot,
-  mac,
+export const ENCRYPTED_AGENT_KEY_RULES: ValueRule = objectOf({
+  id: parsed(grammar.id().parse),
+  sealed: base64(1, 8192),
 });
-
-export const ENCRYPTED_AGENT_KEY_RULES: ValueRule = objectOf({ id: uuid, sealed: base64(1, 8192) });
 
 export const TOTALS_RULES: ValueRule = objectOf({
   rows: mapOf(/^[a-z_]{1,64}$/, count, 100),

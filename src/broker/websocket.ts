@@ -28,8 +28,8 @@ interface Frame {
 type Redact = (payload: Uint8Array) => Promise<Uint8Array>;
 
 /**
- * The frames for the client, several in one piece if they arrive together. Calls `onChunk` for each chunk of the source.
- * @throws Error for a malformed frame, a message above the limit, or an end within a message
+ * The frames for the client, several in one piece if they arrive together. Calls `onChunk` for each chunk of the
+ * source. @throws Error for a malformed frame, a message above the limit, or an end within a message
  */
 export async function* redactedFrames(
   source: AsyncIterable<unknown>,

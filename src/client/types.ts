@@ -1,7 +1,6 @@
 /** The types of the HTTP API, with values and tokens as `Secret`. */
 import type * as api from '../api/types.ts';
 import type { Secret } from '../vault/credentials/credential.ts';
-import type { PlacementFields, TargetFields } from '../vault/use/target.ts';
 
 export type {
   ActivityMinute,
@@ -74,6 +73,7 @@ export type {
   SimulateRequest,
   Simulation,
   StoredCredential,
+  TargetsRequest as PutTargetsRequest,
   Tree,
   TreeQuery,
   UnlockProgress,
@@ -86,12 +86,6 @@ export type {
 } from '../api/types.ts';
 
 export type StoreRequest = Omit<api.StoreBody, 'value'> & { readonly value: string | Secret };
-/** `service` names a row of the catalogue. Given fields override it. */
-export interface PutTargetsRequest {
-  readonly service?: string;
-  readonly targets?: readonly TargetFields[];
-  readonly placement?: PlacementFields;
-}
 export type Retrieved = Omit<api.RetrieveResponse, 'value'> & { readonly value: Secret };
 /** The values of `env` contain the token. */
 export type AgentUseLease = Omit<api.UseLease, 'token' | 'env'> & {

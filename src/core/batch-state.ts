@@ -16,22 +16,22 @@ import type { CallerLookup } from './identity.ts';
 import type { IpNetwork } from './ip-network.ts';
 import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
+import { type HeldResource, type KeyOf, type KeysOf, RESOURCES, type Resource, type RowOf } from './resources.ts';
+
+/** A resource whose rows are loaded for a batch. */
+export type LoadedResource = Exclude<Resource, HeldResource>;
 
 /** The keys of the rows that an operation reads. */
-export interface ReadSet {
+export interface ReadSet extends KeysOf {
   readonly credential?: CredentialPath;
   /** Loads the value of this version, or of the newest. */
   readonly version?: number | 'newest';
   /** Loads the times of all versions. */
   readonly history?: true;
-  readonly session?: TokenHash;
   readonly lease?: LeaseId;
   readonly leaseToken?: TokenHash;
-  readonly binding?: true;
   readonly challenge?: ChallengeId;
-  readonly idempotency?: IdempotencyId;
   readonly keySlots?: true;
-  readonly approval?: ApprovalId;
   readonly approvalKey?: ApprovalKey;
 }
 
@@ -40,25 +40,39 @@ export interface VersionInfo {
   readonly createdAt: number;
 }
 
+const keyIn = (resource: LoadedResource, row: object): unknown =>
+  (row as Readonly<Record<string, unknown>>)[RESOURCES[resource].key];
+
 /** The rows that the store found for the keys of a batch. A row that does not exist is missing from its map. */
 export class LoadedRows {
-  readonly credentials = new Map<CredentialPath, Credential>();
+  /** By their keys. Rows without a valid MAC are left out, except for those of credentials. */
+  readonly rows = {
+    session: new Map<TokenHash, Session>(),
+    credential: new Map<CredentialPath, Credential>(),
+    targets: new Map<CredentialPath, TargetBinding>(),
+    approval: new Map<ApprovalId, Approval>(),
+    reply: new Map<IdempotencyId, IdempotencyRecord>(),
+  } satisfies { readonly [R in LoadedResource]: Map<string, RowOf[R]> };
   /** The credentials whose rows have an invalid MAC. */
   readonly altered = new Set<CredentialPath>();
   readonly histories = new Map<CredentialId, VersionInfo[]>();
-  readonly sessions = new Map<TokenHash, Session>();
   readonly leases = new Map<LeaseId, Lease>();
-  /** Rows without a valid MAC are left out. */
-  readonly bindings = new Map<CredentialPath, TargetBinding>();
   readonly spentChallenges = new Set<ChallengeId>();
-  readonly idempotencyRecords = new Map<IdempotencyId, IdempotencyRecord>();
-  /** Rows without a valid MAC are left out. */
-  readonly approvals = new Map<ApprovalId, Approval>();
   /** Rows of slots that are not in force, or were altered, are left out. */
   readonly keySlots = new Map<SlotId, KeySlot>();
   keySlotsInForce: readonly SlotId[] = [];
   /** Few versions per credential, so a linear scan beats building a composite key. */
   readonly #versions = new Map<CredentialId, CredentialVersion[]>();
+
+  put<R extends LoadedResource>(resource: R, row: RowOf[R]): void {
+    const rows: Map<unknown, unknown> = this.rows[resource];
+    rows.set(keyIn(resource, row), row);
+  }
+
+  remove<R extends LoadedResource>(resource: R, row: KeyOf[R]): void {
+    const rows: Map<unknown, unknown> = this.rows[resource];
+    rows.delete(keyIn(resource, row));
+  }
 
   version(id: CredentialId, number: number): CredentialVersion | null {
     return this.#versions.get(id)?.find(({ version }) => version === number) ?? null;
@@ -91,7 +105,7 @@ export class BatchState implements CallerLookup {
   }
 
   session(tokenHash: TokenHash): Session | null {
-    return this.loaded.sessions.get(tokenHash) ?? null;
+    return this.loaded.rows.session.get(tokenHash) ?? null;
   }
 
   agentById(id: AgentId) {
@@ -103,7 +117,7 @@ export class BatchState implements CallerLookup {
   }
 
   credential(path: CredentialPath): Credential | null {
-    return this.loaded.credentials.get(path) ?? null;
+    return this.loaded.rows.credential.get(path) ?? null;
   }
 
   /**
@@ -124,21 +138,21 @@ export class BatchState implements CallerLookup {
 
   /** Null if the row belongs to an earlier credential of the same path. */
   binding({ id, path }: Credential): TargetBinding | null {
-    const binding = this.loaded.bindings.get(path);
+    const binding = this.loaded.rows.targets.get(path);
     return binding?.credentialId === id ? binding : null;
   }
 
   idempotencyRecord(id: IdempotencyId): IdempotencyRecord | null {
-    return this.loaded.idempotencyRecords.get(id) ?? null;
+    return this.loaded.rows.reply.get(id) ?? null;
   }
 
   approval(id: ApprovalId): Approval | null {
-    return this.loaded.approvals.get(id) ?? null;
+    return this.loaded.rows.approval.get(id) ?? null;
   }
 
   /** Newest first. */
   approvalsOf(key: ApprovalKey): Approval[] {
-    return [...this.loaded.approvals.values()]
+    return [...this.loaded.rows.approval.values()]
       .filter((approval) => approval.key === key)
       .sort((a, b) => (a.id < b.id ? 1 : -1));
   }
@@ -209,19 +223,11 @@ export class BatchState implements CallerLookup {
     }
   }
 
-  #applyRow({ kind, resource, row }: Exclude<Put | Remove, HeldChange>): void {
-    const { loaded } = this;
-    if (resource === 'approval') loaded.approvals.set(row.id, row);
-    else if (resource === 'reply') loaded.idempotencyRecords.set(row.id, row);
-    else if (kind === 'put') {
-      if (resource === 'session') loaded.sessions.set(row.tokenHash, row);
-      else if (resource === 'credential') loaded.credentials.set(row.path, row);
-      else loaded.bindings.set(row.path, row);
-    } else if (resource === 'session') loaded.sessions.delete(row.tokenHash);
-    else if (resource === 'targets') loaded.bindings.delete(row.path);
+  #applyRow(change: Exclude<Put | Remove, HeldChange>): void {
+    if (change.kind === 'put') this.loaded.put(change.resource, change.row);
     else {
-      loaded.credentials.delete(row.path);
-      loaded.altered.delete(row.path);
+      this.loaded.remove(change.resource, change.row);
+      if (change.resource === 'credential') this.loaded.altered.delete(change.row.path);
     }
   }
 

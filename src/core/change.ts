@@ -1,53 +1,24 @@
 /** The changes of an outcome as plain data, which the ledger applies in memory and commits to the store. */
 
-import type { Agent } from '../vault/agents/agent.ts';
-import type { Approval, ApprovalRequest } from '../vault/approvals/approval.ts';
+import type { ApprovalRequest } from '../vault/approvals/approval.ts';
 import type { AssociatedData, Credential, CredentialVersion, EncryptedValue } from '../vault/credentials/credential.ts';
 import type { Exposure } from '../vault/exposure/exposure-record.ts';
 import type { KeySlot, KeysetEdit, SlotId } from '../vault/keys/keyset.ts';
 import type { BulkRevocation, Lease } from '../vault/leases/lease.ts';
-import type { Operator } from '../vault/operators/operator.ts';
-import type { Policy } from '../vault/policies/policy.ts';
-import type { Session } from '../vault/sessions/session.ts';
-import type { TargetBinding } from '../vault/use/target.ts';
-import type { IdempotencyRecord } from './idempotency.ts';
 import type { ChallengeId, CredentialId, LeaseId } from './names.ts';
-
-/** The rows on which decisions depend, by resource. They are stored with a MAC. */
-export interface RowOf {
-  readonly agent: Agent;
-  readonly operator: Operator;
-  readonly policy: Policy;
-  readonly session: Session;
-  readonly credential: Credential;
-  readonly targets: TargetBinding;
-  readonly approval: Approval;
-  /** The reply to a request with an Idempotency-Key. */
-  readonly reply: IdempotencyRecord;
-}
-export type Resource = keyof RowOf;
-
-/** The columns of the key of a row to remove, and of its subject in the audit log. */
-export interface KeyOf {
-  readonly agent: Pick<Agent, 'id' | 'name'>;
-  readonly operator: Pick<Operator, 'id' | 'name'>;
-  readonly policy: Pick<Policy, 'name'>;
-  readonly session: Pick<Session, 'tokenHash' | 'issuedAt'>;
-  readonly credential: Pick<Credential, 'id' | 'path'>;
-  readonly targets: Pick<TargetBinding, 'path'>;
-}
+import { type HeldResource, isHeld, type KeyOf, type Resource, type RowOf } from './resources.ts';
 
 /** Creates the row, or replaces the one with the same key. */
 export type Put = { [R in Resource]: { readonly kind: 'put'; readonly resource: R; readonly row: RowOf[R] } }[Resource];
 export type Remove = {
-  [R in keyof KeyOf]: { readonly kind: 'remove'; readonly resource: R; readonly row: KeyOf[R] };
-}[keyof KeyOf];
+  [R in Resource]: { readonly kind: 'remove'; readonly resource: R; readonly row: KeyOf[R] };
+}[Resource];
 
 export function putRow<R extends Resource>(resource: R, row: RowOf[R]): Put {
   return { kind: 'put', resource, row } as Put;
 }
 
-export function removeRow<R extends keyof KeyOf>(resource: R, row: KeyOf[R]): Remove {
+export function removeRow<R extends Resource>(resource: R, row: KeyOf[R]): Remove {
   return { kind: 'remove', resource, row } as Remove;
 }
 
@@ -81,14 +52,10 @@ export type Change =
   /** The batch adds these up per credential. */
   | { readonly kind: 'incrementAccessCount'; readonly credentialId: CredentialId };
 
-/** The resources of which every node holds all rows in memory. */
-export const HELD_RESOURCES = ['agent', 'operator', 'policy'] as const satisfies readonly Resource[];
-export type HeldResource = (typeof HELD_RESOURCES)[number];
-
 export type HeldChange = Extract<Put | Remove, { resource: HeldResource }>;
 
 export function isHeldChange(change: Put | Remove): change is HeldChange {
-  return HELD_RESOURCES.some((resource) => resource === change.resource);
+  return isHeld(change.resource);
 }
 
 /** Whether the change alters what nodes hold in memory (including the keyset): it increments the epoch. */

@@ -3,7 +3,7 @@ import { type ApiErrorCode, invalidRequest } from '../engine/errors.ts';
 import type { Approval } from '../vault/approvals/approval.ts';
 import { MAX_PASSKEYS } from '../vault/operators/operator.ts';
 import type { LimitKind } from '../vault/use/misuse-operations.ts';
-import { type Mismatch, originOf, type Target } from '../vault/use/target.ts';
+import type { Mismatch, Target } from '../vault/use/target.ts';
 import type { TokenPlace } from '../vault/use/token-form.ts';
 import { type DenialClass, type DenialKind, forbidden, rejection, type Text } from './denial-kinds.ts';
 import { isOperatorName, type PolicyName, type PrincipalName } from './names.ts';
@@ -104,8 +104,8 @@ export interface NoTarget {
 export function toldNoTarget({ lacks, nearest }: NoTarget): string {
   const reason = `no target of the credential has this ${lacks}`;
   if (nearest === null) return reason;
-  const { methods, paths } = nearest;
-  return `${reason}; the nearest is ${originOf(nearest)} with ${methods.join(', ')} on ${paths.join(', ')}`;
+  const { origin, methods, paths } = nearest;
+  return `${reason}; the nearest is ${origin} with ${methods.join(', ')} on ${paths.join(', ')}`;
 }
 
 export interface NetworkNotAllowed {

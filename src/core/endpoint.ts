@@ -3,7 +3,7 @@
  * idempotency follow from the declaration.
  */
 import { invalidRequest } from '../engine/errors.ts';
-import type { Fields, ValueOf } from '../engine/field.ts';
+import { type Fields, isRecord, type ValueOf } from '../engine/field.ts';
 import type { DraftOf, ResourceType } from '../engine/resource.ts';
 import type { BatchState } from './batch-state.ts';
 import { type Context, type Operation, type OperationInput, type Outcome, operation } from './operation.ts';
@@ -14,7 +14,7 @@ interface Input<F extends Fields, I> {
   readonly of: ResourceType<F>;
   readonly body: 'draft' | 'replacement' | null;
   readonly hasKey: boolean;
-  read(key: string, body: Readonly<Record<string, unknown>>): I;
+  read(key: string, body: unknown): I;
 }
 
 /** A reply contains a row, all rows, or nothing. */
@@ -78,6 +78,7 @@ export function replacementOf<F extends Fields>(of: ResourceType<F>): Input<F, D
     body: 'replacement',
     hasKey: true,
     read(key, body) {
+      if (!isRecord(body)) return of.parse(body);
       const name = body[of.key];
       if (name !== undefined && name !== key) throw invalidRequest(of.key, `must equal the ${of.key} in the path`);
       return of.parse({ ...body, [of.key]: key });

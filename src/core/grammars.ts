@@ -1,6 +1,7 @@
 /** The grammars of names, ids and other texts, for fields and schemas. SOURCE: docs/decisions.md, "Names and paths". */
 import { invalidRequest } from '../engine/errors.ts';
 import type { Grammar } from '../engine/field.ts';
+import { toTimestamp } from '../engine/timestamp.ts';
 import {
   ACTOR_NAME,
   type ActorName,
@@ -140,3 +141,25 @@ export const holderId = matching<AgentId>(
 export function hash<T extends string>(): Grammar<T> {
   return matching(BASE64_OF_32_BYTES, [44, 44], 'must be the base64 of 32 bytes');
 }
+
+/** Texts of the grammar, and the empty text. */
+export function orEmpty<T extends string>(of: Grammar<T>): Grammar<T | ''> {
+  return {
+    ...of,
+    pattern: new RegExp(`^$|${of.pattern.source}`),
+    minLength: 0,
+    parse: (given, field) => (given === '' ? '' : of.parse(given, field)),
+  };
+}
+
+/** ISO 8601 in UTC with milliseconds and `Z`. */
+export const timestamp: Grammar<string> = {
+  pattern: /^\d{4}-.*Z$/,
+  minLength: 24,
+  maxLength: 24,
+  parse(given, field) {
+    const at = timestamp.pattern.test(given) ? Date.parse(given) : Number.NaN;
+    if (!Number.isNaN(at) && toTimestamp(at) === given) return given;
+    throw invalidRequest(field, 'must be a time in ISO 8601, in UTC with milliseconds');
+  },
+};

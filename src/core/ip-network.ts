@@ -83,9 +83,13 @@ export const METADATA_NETWORKS: readonly IpNetwork[] = [
   ...['fd00:ec2::/32', 'fd20:ce::254/128', 'fd00:42::42/128'],
 ].flatMap((text) => parseIpNetwork(text) ?? []);
 
+export function isNetwork(text: string): boolean {
+  return parseIpNetwork(text) !== null;
+}
+
 /** The fields of a target that the rules read. */
 interface Reach {
-  readonly scheme: 'https' | 'http';
+  readonly origin: string;
   readonly allowNetworks: readonly string[];
   readonly caPem: string | null;
 }
@@ -98,10 +102,10 @@ export interface NetworkViolation {
 
 /** The first field that an agent may not set; null for public targets over HTTPS. */
 export function operatorField(targets: readonly Reach[]): string | null {
-  for (const [index, { scheme, allowNetworks, caPem }] of targets.entries()) {
+  for (const [index, { origin, allowNetworks, caPem }] of targets.entries()) {
     const field = `targets[${index}]`;
     if (allowNetworks.length > 0) return `${field}.allow_networks`;
-    if (scheme === 'http') return `${field}.origin`;
+    if (origin.startsWith('http:')) return `${field}.origin`;
     if (caPem !== null) return `${field}.ca_pem`;
   }
   return null;

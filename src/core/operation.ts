@@ -124,7 +124,7 @@ export function operation<R>(spec: OperationSpec, decide: (input: OperationInput
     reads: {
       ...reads,
       ...callerReads(authentication),
-      ...(idempotency === undefined ? {} : { idempotency: idempotency.id }),
+      ...(idempotency === undefined ? {} : { reply: idempotency.id }),
     },
     requester: authentication,
     decide(known, moment) {

@@ -4,7 +4,7 @@
  * the keyset.
  */
 import { createHmac, type KeyObject } from 'node:crypto';
-import type { Resource } from '../core/change.ts';
+import type { Resource } from '../core/resources.ts';
 import { timingSafeEqualText } from './primitives.ts';
 
 export type MacPurpose = 'approval-key' | 'idempotency' | 'request' | 'rollback-marker' | 'key-slot' | 'keyset';

@@ -45,7 +45,20 @@ export type Form =
       readonly needsOne: boolean;
       /** The rule across fields that a value in memory breaks, without the name of the record. */
       broken(value: unknown): string | null;
-    };
+    }
+  /** Records with different fields, by the word in their field `kind`. */
+  | { readonly kind: 'kinds'; readonly of: Readonly<Record<string, Fields>>; readonly title: string }
+  /** An object with names of the pattern, and texts or integers as values. */
+  | {
+      readonly kind: 'map';
+      readonly name: RegExp;
+      readonly max: number;
+      readonly maxTextLength: number;
+      readonly maxInteger: number;
+      readonly title: string;
+      isScalar(value: unknown): boolean;
+    }
+  | { readonly kind: 'bytes'; readonly min: number; readonly max: number };
 
 /**
  * Requests never have a field that is `set by the server`, and neither they nor replies have an `internal` one. A field
@@ -82,7 +95,7 @@ export interface Field<V, I, R, P extends Presence, W extends string | undefined
   readonly wire: W;
   readonly byDefault: I | undefined;
   /** Where the value may be null, besides that of an optional field in memory. */
-  readonly nulls: 'nowhere' | 'in memory' | 'in memory and replies';
+  readonly nulls: 'nowhere' | 'in memory' | 'everywhere';
   /** A valid value of a request, which tests use. */
   readonly example: I | undefined;
   /** The number of the migration that adds the column. */
@@ -153,14 +166,20 @@ export function internal<T extends FieldMark>(of: T): With<T, 'internal'> {
 }
 
 type Nullable<T> =
-  T extends Field<infer V, infer I, infer R, infer P, infer W> ? Field<V | null, I, R | null, P, W> : never;
+  T extends Field<infer V, infer I, infer R, infer P, infer W> ? Field<V | null, I | null, R | null, P, W> : never;
 
-/** Allows null in memory and in replies. */
+/** Allows null in memory, requests and replies. */
 export function nullable<T extends FieldMark>(of: T): Nullable<T> {
   const inner = of as unknown as AnyField;
+  const read = (given: unknown, where: string, problems: Problems): unknown => {
+    const own: Problems = [];
+    const value = given === null ? null : inner.read(given, where, own);
+    problems.push(...own.map((problem) => `${problem}, or null`));
+    return value;
+  };
   const write = (value: unknown): unknown => (value === null ? null : inner.write(value));
   const restore = (reply: unknown): unknown => (reply === null ? null : inner.restore(reply));
-  return { ...inner, nulls: 'in memory and replies', write, restore } as unknown as Nullable<T>;
+  return { ...inner, nulls: 'everywhere', read, write, restore } as unknown as Nullable<T>;
 }
 
 /** Stores an empty list as null, so that the MAC of a row without items covers nothing more. */

@@ -44,7 +44,7 @@ export interface Shape<F extends Fields> {
   /** Returns the draft, or everything that is wrong with the fields of a request. */
   read(given: unknown): { readonly draft: DraftOf<F> } | Rejected;
   /** @throws INVALID_REQUEST with the first problem */
-  parse(given: object): DraftOf<F>;
+  parse(given: unknown): DraftOf<F>;
   toReply(shown: ShownOf<F>): ReplyOf<F>;
 }
 
@@ -70,19 +70,39 @@ export function shape<F extends Fields>(name: string, fields: F, check: Check<F>
   };
 }
 
-interface ResourceSpec<F extends Fields, K extends keyof F & string> {
+/** The subject of a row in the audit log: the prefix, and the values of the fields, joined with colons. */
+interface SubjectSpec<N extends string> {
+  readonly prefix: string;
+  readonly fields: readonly N[];
+  /** Whether texts that differ only in case are one subject. */
+  readonly isCaseless?: true;
+}
+
+/** A table whose rows are declared. */
+export interface StoredSpec<F extends Fields, N extends string = keyof F & string> {
+  readonly table: string;
+  /** The field that names a row, or those that together identify it, in the order of the table. */
+  readonly key: N | readonly N[];
+  /** The field that identifies a row in the table, if it is not the key. */
+  readonly id?: N;
+  readonly fields: F;
+  /** The subject of a row that must match the audit log. */
+  readonly subject?: SubjectSpec<N>;
+  /** Whether each node holds all rows in memory. */
+  readonly isHeld?: true;
+  /** The largest number of rows that a restore accepts; by default any number, or 1,000,000 that are held in memory. */
+  readonly maxRows?: number;
+}
+
+/** Declares a table that requests do not write as it is. */
+export function stored<const F extends Fields, const S extends StoredSpec<F>>(spec: S & { readonly fields: F }): S {
+  return spec;
+}
+
+export interface ResourceType<F extends Fields, K extends keyof F & string = keyof F & string> extends Shape<F> {
   readonly table: string;
   /** The field that names a row. Requests have it under the same name. */
   readonly key: K;
-  /** The field that identifies a row in the table, if it is not the key. */
-  readonly id?: keyof F & string;
-  readonly fields: F;
-  readonly check?: Check<F>;
-}
-
-export interface ResourceType<F extends Fields, K extends keyof F & string = keyof F & string>
-  extends Shape<F>,
-    Omit<ResourceSpec<F, K>, 'check'> {
   /** @throws INVALID_REQUEST */
   parseKey(text: string): ValueOf<F>[K];
   /** The key as requests contain it. */
@@ -93,18 +113,26 @@ export interface ResourceType<F extends Fields, K extends keyof F & string = key
   fromReply(reply: ReplyOf<F>): ShownOf<F>;
 }
 
-export function resource<F extends Fields, const K extends keyof F & string>(
+/** Declares a table whose rows requests write, under `key`. */
+export function resource<
+  const F extends Fields,
+  const K extends keyof F & string,
+  const S extends Omit<StoredSpec<F>, 'key' | 'fields'>,
+>(
   name: string,
-  spec: ResourceSpec<F, K>,
-): ResourceType<F, K> {
+  spec: S & { readonly key: K; readonly fields: F; readonly check?: Check<F> },
+): ResourceType<F, K> & Omit<S, 'check'> {
   const { fields, check, ...names } = spec;
   const given = entriesOf(fields).filter(({ field }) => isInRequests(field));
   const inRequests: Fields = Object.fromEntries(given.map(({ property, field }) => [property, field]));
   const keyField = given.find(({ wire, field }) => wire === spec.key && field.presence === 'required')?.field;
   if (keyField === undefined) throw new Error(`the key of ${name} must be a required field without another name`);
+  const { key, table } = spec;
   return {
+    ...(names as Omit<S, 'check'>),
     ...shape(name, fields, check),
-    ...names,
+    key,
+    table,
     parseKey: (text) => parseField(keyField, text, spec.key) as ValueOf<F>[K],
     formatKey: (key) => String(keyField.write(key)),
     toInput: (draft) => writeFields(inRequests, draft as ValueOf<F>) as InputOf<F>,

@@ -40,9 +40,10 @@ export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(en
   return route({
     ...head,
     body,
+    isBodyDeclared: body !== null,
     data: reply === null ? null : replySchema(of),
     async handle({ vault, context, params, body: given }) {
-      const request = input.read(params[of.key] ?? '', (given ?? {}) as Readonly<Record<string, unknown>>);
+      const request = input.read(params[of.key] ?? '', body === null ? {} : given);
       const operation = endpoint.operation(context, request);
       const row = await (method === 'GET' ? vault.ledger.read(operation) : vault.ledger.submit(operation));
       return reply === null ? null : { data: toReply(row as ValueOf<F>) };
@@ -65,9 +66,10 @@ export function shapedRoute<R extends Fields, B extends Fields = Record<never, n
   return route({
     ...head,
     body: body === undefined ? null : draftSchema(body),
+    isBodyDeclared: body !== undefined,
     data: replySchema(reply),
     async handle(call) {
-      const given = body === undefined ? ({} as DraftOf<B>) : body.parse(call.body ?? {});
+      const given = body === undefined ? ({} as DraftOf<B>) : body.parse(call.body);
       return { data: reply.toReply(await handle({ ...call, body: given })) };
     },
   });

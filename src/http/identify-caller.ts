@@ -9,7 +9,7 @@ import { authorize, type Context } from '../core/operation.ts';
 import { lackOfPermission, PERMISSIONS, type Permission, type PermissionHolder } from '../core/permissions.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { parseSlotName } from '../vault/keys/keyset.ts';
+import { KeySlot } from '../vault/keys/keyset.ts';
 import { authenticateCaller, type RouteCall, recordStray } from '../vault/use/misuse.ts';
 import { isUseToken } from '../vault/use/token-form.ts';
 import { authenticateUse } from '../vault/use/use-leases.ts';
@@ -102,7 +102,7 @@ function resourceOf(permission: Permission, name: string | undefined): string {
   const [kind] = permission.split('.');
   if (name === undefined) return '*';
   try {
-    if (kind === 'key') return `key:slot:${parseSlotName(name)}`;
+    if (kind === 'key') return `key:slot:${KeySlot.parseKey(name)}`;
     if (kind === 'operator') return parseOperatorName(name);
     return `${kind}:${kind === 'agent' ? parseAgentName(name) : parsePolicyName(name)}`;
   } catch (error) {

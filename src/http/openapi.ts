@@ -1,9 +1,8 @@
 /** The OpenAPI 3.1 document, generated from the route table with the schemas that validate requests. */
 
-import type { TSchema } from 'typebox';
-import { Type } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import * as audit from '../api/audit.ts';
-import { Action, LeaseStatus, Placement, RequestHeaders, SlotParameters, Target, TargetFields } from '../api/fields.ts';
+import { Action, LeaseStatus, RequestHeaders } from '../api/fields.ts';
 import * as overview from '../api/overview.ts';
 import * as requests from '../api/requests.ts';
 import { knownComponents } from '../api/resource-schemas.ts';
@@ -21,7 +20,7 @@ const keyOf = (schema: unknown): string => JSON.stringify(schema) ?? '';
 /** The schemas that the document names. The parameters of a query are listed individually. */
 function components(): readonly (readonly [name: string, schema: unknown])[] {
   const named = [
-    ...Object.entries({ Action, LeaseStatus, Placement, RequestHeaders, SlotParameters, Target, TargetFields }),
+    ...Object.entries({ Action, LeaseStatus, RequestHeaders }),
     ...knownComponents(),
     ...[audit, overview, requests, responses, signIn].flatMap((module) => Object.entries(module)),
   ];

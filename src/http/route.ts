@@ -104,6 +104,8 @@ interface RouteHead {
   readonly status: 200 | 201 | 204;
   readonly query: TObject;
   readonly body: TObject | null;
+  /** Whether the handler parses the body, whose schema is for the document only. */
+  readonly isBodyDeclared: boolean;
   /** The schema of `data`. */
   readonly data: TSchema | null;
   readonly content: Content | null;
@@ -166,6 +168,7 @@ function headOf<Q extends TObject, B extends TObject | null>(row: RouteSpec<Q, B
     status: data === null && content === null ? 204 : 200,
     query: NOTHING,
     body: null,
+    isBodyDeclared: false,
     failureStatus: null,
     meta: 'never',
     aliases: [],

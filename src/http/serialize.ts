@@ -3,39 +3,11 @@ import type * as api from '../api/types.ts';
 import { toTimestamp } from '../engine/timestamp.ts';
 import type { StateCheck } from '../vault/audit/verification/state-scan.ts';
 import type { VerificationResult, VerificationStatus } from '../vault/audit/verification/verifier.ts';
-import type { ServiceDefinition } from '../vault/catalogue/definition.ts';
 import { sdkEnvironment } from '../vault/catalogue/sdk-environment.ts';
-import type { KeySlot } from '../vault/keys/keyset.ts';
 import type { TreeLevel } from '../vault/overview/credential-tree.ts';
 import type { AccessMatrix } from '../vault/overview/matrix.ts';
 import { ACTIONS } from '../vault/policies/policy.ts';
-import { originOf, parseTargets, type Target, type TargetBinding } from '../vault/use/target.ts';
 import type { NewUseLease } from '../vault/use/use-leases.ts';
-
-const toTarget = (target: Target): api.CredentialTargets['targets'][number] => ({
-  origin: originOf(target),
-  paths: [...target.paths],
-  methods: [...target.methods],
-  allow_networks: [...target.allowNetworks],
-  ca_pem: target.caPem,
-});
-
-export const toTargetsResponse = ({
-  path,
-  service,
-  targets,
-  placement,
-  updatedAt,
-}: TargetBinding): api.CredentialTargets => ({
-  path,
-  service,
-  targets: targets.map(toTarget),
-  placement:
-    placement.kind === 'basic' && placement.username === null
-      ? { kind: placement.kind }
-      : (placement as api.CredentialTargets['placement']),
-  updated_at: toTimestamp(updatedAt),
-});
 
 export const toUseLeaseResponse = ({ lease, token, service }: NewUseLease, baseUrl: string): api.UseLease => ({
   lease_id: lease.id,
@@ -43,26 +15,6 @@ export const toUseLeaseResponse = ({ lease, token, service }: NewUseLease, baseU
   base_url: baseUrl,
   expires_at: toTimestamp(lease.expiresAt),
   env: service === null ? {} : sdkEnvironment(service, baseUrl, token.reveal()),
-});
-
-export const toServiceResponse = (service: ServiceDefinition): api.CatalogueService => ({
-  name: service.name,
-  title: service.title,
-  unsupported: service.unsupported,
-  needs_host: service.needsHost,
-  targets: service.targets.length === 0 ? [] : parseTargets(service.targets).map(toTarget),
-  placement: service.placement as api.CatalogueService['placement'],
-  variables: service.variables.map(({ readBy, ...variable }) => ({ ...variable, read_by: readBy })),
-  key_prefixes: [...service.key.prefixes],
-  denied: service.secretEndpoints.map(({ methods, path }) => `${methods?.join(',') ?? 'ANY'} ${path}`),
-  notes: [...service.notes],
-});
-
-export const toKeySlotResponse = ({ name, kind, parameters, createdAt }: KeySlot): api.KeySlotResponse => ({
-  name,
-  kind,
-  parameters: { ...parameters },
-  created_at: toTimestamp(createdAt),
 });
 
 export function toVerificationResponse(verification: VerificationResult, check: StateCheck | null): api.Verification {

@@ -27,9 +27,9 @@ type Validate = ReturnType<FastifyRequest['compileValidationSchema']>;
 /** Shared by all services of the process. WHY not at startup: compiling all of them takes a quarter of it. */
 const validators = new Map<TSchema, Validate>();
 
-/** Validates the body, then the query. @throws INVALID_REQUEST */
+/** Validates the body, unless its handler does, and then the query. @throws INVALID_REQUEST */
 export function checkSchemas(row: Route, request: FastifyRequest): void {
-  if (row.method !== 'GET') check('body', row.body ?? Nothing, request.body ?? null, request);
+  if (row.method !== 'GET' && !row.isBodyDeclared) check('body', row.body ?? Nothing, request.body ?? null, request);
   check('query', row.query, request.query, request);
 }
 

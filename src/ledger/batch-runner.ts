@@ -6,13 +6,13 @@
 import { BatchState, LoadedRows, type ReadSet, type VaultSettings } from '../core/batch-state.ts';
 import type { EntryId } from '../core/names.ts';
 import type { Operation } from '../core/operation.ts';
+import { isAsRecorded, type KeyedResource } from '../core/resources.ts';
 import { headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { newId } from '../crypto/primitives.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ClusterState, ControlChanges, LoadedFromStore, StoredChange, StoreTransaction } from '../store/store.ts';
-import { SUBJECT } from '../vault/audit/recorded-state.ts';
 import type { KeySlot } from '../vault/keys/keyset.ts';
 import { deleteExpired } from '../vault/policies/endpoints.ts';
 import type { Policy } from '../vault/policies/policy.ts';
@@ -283,7 +283,7 @@ function readSetOf(
   if (tokenHash === undefined || isMultiWriter) return reads;
   const session = sessions.get(tokenHash);
   if (session === null) return reads;
-  loaded.sessions.set(tokenHash, session);
+  loaded.rows.session.set(tokenHash, session);
   return others;
 }
 
@@ -297,38 +297,34 @@ function populate(
   loaded: LoadedRows,
   found: LoadedFromStore,
 ): void {
-  const isRecorded = (subject: string, { mac }: { readonly mac: string }): boolean => found.states.get(subject) === mac;
-  for (const session of found.sessions) {
-    if (!isRecorded(SUBJECT.session(session), session)) continue;
+  const { rows, states } = found;
+  for (const session of rows.session) {
+    if (!isAsRecorded('session', session, states)) continue;
     // A session that equals the cached one was authentic when it was cached.
     const isKnown = isSameSession(sessions.get(session.tokenHash), session);
-    if (isKnown || isAuthentic(keys.row, 'session', session)) loaded.sessions.set(session.tokenHash, session);
+    if (isKnown || isAuthentic(keys.row, 'session', session)) loaded.rows.session.set(session.tokenHash, session);
   }
-  for (const credential of found.credentials) {
-    loaded.credentials.set(credential.path, credential);
+  for (const credential of rows.credential) {
+    loaded.rows.credential.set(credential.path, credential);
     if (authentic.has(credential)) continue;
-    const isGood =
-      isRecorded(SUBJECT.credential(credential), credential) && isAuthentic(keys.row, 'credential', credential);
+    const isGood = isAsRecorded('credential', credential, states) && isAuthentic(keys.row, 'credential', credential);
     if (isGood) authentic.add(credential);
     else loaded.altered.add(credential.path);
   }
   for (const { credentialId, version } of found.versions) loaded.putVersion(credentialId, version);
   for (const { credentialId, versions } of found.histories) loaded.histories.set(credentialId, [...versions]);
-  for (const binding of found.bindings) {
-    if (!isRecorded(SUBJECT.targets(binding), binding)) continue;
-    if (isAuthentic(keys.row, 'targets', binding)) loaded.bindings.set(binding.path, binding);
-  }
-  for (const approval of found.approvals) {
-    if (!isRecorded(SUBJECT.approval(approval), approval)) continue;
-    if (isAuthentic(keys.row, 'approval', approval)) loaded.approvals.set(approval.id, approval);
-  }
+  const admit = (resource: Exclude<KeyedResource, 'session'>): void => {
+    for (const row of rows[resource]) {
+      if (isAsRecorded(resource, row, states) && isAuthentic(keys.row, resource, row)) loaded.put(resource, row);
+    }
+  };
+  admit('targets');
+  admit('approval');
+  admit('reply');
   for (const slot of found.keySlots) if (keys.isSlotAuthentic(slot)) loaded.keySlots.set(slot.id, toKeySlot(slot));
   loaded.keySlotsInForce = keys.slotIds;
   for (const lease of found.leases) loaded.leases.set(lease.id, lease);
   for (const id of found.spentChallenges) loaded.spentChallenges.add(id);
-  for (const record of found.idempotencyRecords) {
-    if (isAuthentic(keys.row, 'reply', record)) loaded.idempotencyRecords.set(record.id, record);
-  }
 }
 
 function toKeySlot({ id, name, kind, parameters, publicKey, createdAt }: KeySlot): KeySlot {

@@ -4,6 +4,7 @@
  */
 
 import { removeRow } from '../core/change.ts';
+import { isAsRecorded } from '../core/resources.ts';
 import { isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { CompactRange } from '../crypto/tree.ts';
@@ -11,7 +12,7 @@ import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ClusterState, ClusterView, ControlChanges, Head, HeldRemove, LastEntry } from '../store/store.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
-import { REMOVED, subjectOf } from '../vault/audit/recorded-state.ts';
+import { REMOVED } from '../vault/audit/audit-entry.ts';
 import { isAuthentic } from './authenticated-rows.ts';
 import { readControl } from './read-control.ts';
 import { findLastTime, type VaultState } from './vault-state.ts';
@@ -120,7 +121,7 @@ function apply({ control, digest }: VaultState, changes: ControlChanges, keys: V
       const former = control.agentByName(row.name);
       if (former !== null) control.apply(removeRow('agent', former) as HeldRemove);
     }
-    if (states.get(subjectOf(resource, row)) === row.mac && isAuthentic(keys.row, resource, row)) control.apply(put);
+    if (isAsRecorded(resource, row, states) && isAuthentic(keys.row, resource, row)) control.apply(put);
     else control.apply(removeRow(resource, row) as HeldRemove);
   }
 }

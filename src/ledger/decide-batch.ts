@@ -4,25 +4,26 @@
  */
 
 import type { BatchState } from '../core/batch-state.ts';
-import { type Change, changesControlState, type Resource } from '../core/change.ts';
+import { type Change, changesControlState } from '../core/change.ts';
 import { resultFields, toApiError } from '../core/denials.ts';
 import type { CredentialId, EntryId } from '../core/names.ts';
 import type { Operation, Outcome } from '../core/operation.ts';
+import { isControlSubject, KEYSET_SUBJECT, type RecordedState, type Resource, subjectOf } from '../core/resources.ts';
 import { endsAuditKey, entryMac, handOver, headMac } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { SetDigest } from '../crypto/row-mac.ts';
 import type { CompactRange, TreeNode } from '../crypto/tree.ts';
 import { dataKeyIdOf, decryptValue, encryptValue } from '../crypto/value-encryption.ts';
 import { ApiError } from '../engine/errors.ts';
-import type { Head, StoredChange, StoredTreeNode } from '../store/store.ts';
-import { type AuditEntry, actionOf, type EntryDraft, type EntryWithoutMac } from '../vault/audit/audit-entry.ts';
+import type { Head, StoredChange } from '../store/store.ts';
 import {
-  isControlSubject,
-  KEYSET_SUBJECT,
+  type AuditEntry,
+  actionOf,
+  type EntryDraft,
+  type EntryWithoutMac,
   REMOVED,
-  type RecordedState,
-  subjectOf,
-} from '../vault/audit/recorded-state.ts';
+} from '../vault/audit/audit-entry.ts';
+import type { StoredTreeNode } from '../vault/audit/proofs.ts';
 import { Secret } from '../vault/credentials/credential.ts';
 import { toStoredPut } from './authenticated-rows.ts';
 import { type DenialBudget, tooManyDenials } from './token-buckets.ts';

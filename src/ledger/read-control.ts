@@ -4,15 +4,14 @@
  * the log".
  */
 
-import { HELD_RESOURCES, type HeldResource } from '../core/change.ts';
 import { ControlState } from '../core/control.ts';
+import { HELD_RESOURCES, type HeldResource, isAsRecorded, KEYSET_SUBJECT, subjectOf } from '../core/resources.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { SetDigest } from '../crypto/row-mac.ts';
 import type { Store } from '../store/port.ts';
 import { readControlStates } from '../store/recorded-states.ts';
 import type { HeldPut } from '../store/store.ts';
 import { readHeldRows } from '../store/vault-metadata.ts';
-import { KEYSET_SUBJECT, subjectOf } from '../vault/audit/recorded-state.ts';
 import { isAuthentic } from './authenticated-rows.ts';
 
 export type RecordedDigest =
@@ -60,7 +59,7 @@ export async function readControl(
   warnAboutRows(ignored, missing, warnings);
   const control = new ControlState([], []);
   for (const put of authentic) {
-    if (states.get(subjectOf(put.resource, put.row)) === put.row.mac) control.apply(put);
+    if (isAsRecorded(put.resource, put.row, states)) control.apply(put);
   }
   return { control, digest, unproven: null };
 }

@@ -1,11 +1,11 @@
 /** Finds sessions: recently used ones in a cache, which the commit that ends a session corrects. */
 import { LRUCache } from 'lru-cache';
 import type { TokenHash } from '../core/names.ts';
+import { subjectOf } from '../core/resources.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import type { Store } from '../store/port.ts';
 import { readNewestState } from '../store/recorded-states.ts';
 import { readSession } from '../store/vault-metadata.ts';
-import { SUBJECT } from '../vault/audit/recorded-state.ts';
 import type { Session } from '../vault/sessions/session.ts';
 import { isAuthentic } from './authenticated-rows.ts';
 
@@ -47,7 +47,7 @@ export async function findSession(
     const { invalidations } = sessions;
     const session = await store.run(readSession(tokenHash), 'urgent');
     if (session === null || !isAuthentic(keys.row, 'session', session)) return null;
-    const recorded = await store.run(readNewestState(SUBJECT.session(session)), 'urgent');
+    const recorded = await store.run(readNewestState(subjectOf('session', session)), 'urgent');
     if (recorded !== session.mac) continue;
     // The session may have ended since it was read.
     if (sessions.invalidations === invalidations) sessions.put(session);

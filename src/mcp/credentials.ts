@@ -137,8 +137,8 @@ async function readTargets(client: Leasehold, path: string, signal: AbortSignal)
   }
 }
 
-function describePlacement({ kind, name }: CredentialTargets['placement']): string {
-  return name === undefined ? kind : `${kind} ${name}`;
+function describePlacement(placement: CredentialTargets['placement']): string {
+  return 'name' in placement ? `${placement.kind} ${placement.name}` : placement.kind;
 }
 
 /** The base URL; null for a path that a base URL cannot contain. */

@@ -4,8 +4,8 @@
  */
 
 import { damaged } from '../backup/errors.ts';
-import type { Resource } from '../core/change.ts';
 import type { AgentId } from '../core/names.ts';
+import type { Resource } from '../core/resources.ts';
 import { checkpointSigner, openCheckpoint } from '../crypto/checkpoint.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { decryptValue } from '../crypto/value-encryption.ts';
@@ -18,12 +18,12 @@ import {
   CREDENTIAL_VERSIONS,
   CREDENTIALS,
   RESOURCE_TABLES,
-  type StoredCheckpoint,
 } from '../store/schema.ts';
 import type { Row } from '../store/statement.ts';
 import type { Table } from '../store/table.ts';
 import type { VaultMetadata } from '../store/transfer.ts';
 import type { Agent } from '../vault/agents/agent.ts';
+import type { StoredCheckpoint } from '../vault/audit/proofs.ts';
 import { type ChainBreak, ChainVerifier, verifyHead } from '../vault/audit/verification/chain-verifier.ts';
 import type { AssociatedData } from '../vault/credentials/credential.ts';
 

@@ -3,6 +3,7 @@
  * show. The vault is then read-only until the operator accepts the rollback, which the audit log records.
  */
 
+import { KEYSET_SUBJECT } from '../core/resources.ts';
 import { isHeadInForce } from '../crypto/chain.ts';
 import type { VaultKeys } from '../crypto/keys.ts';
 import { CompactRange, isConsistent, type TreeHead } from '../crypto/tree.ts';
@@ -13,7 +14,6 @@ import { readNewestState } from '../store/recorded-states.ts';
 import type { Head } from '../store/store.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
 import { IncompleteTreeError, LogTree } from '../vault/audit/log-tree.ts';
-import { KEYSET_SUBJECT } from '../vault/audit/recorded-state.ts';
 import type { CheckpointFile } from './checkpoint-files.ts';
 import type { MarkedEntry, RollbackMarker } from './rollback-marker.ts';
 

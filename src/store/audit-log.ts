@@ -1,7 +1,9 @@
 /** Reads the audit log, its head record, its tree and its checkpoints. */
+
 import { type AuditEntry, toEntry } from '../vault/audit/audit-entry.ts';
+import type { StoredCheckpoint, StoredTreeNode } from '../vault/audit/proofs.ts';
 import { type Dialect, numberIn } from './dialect.ts';
-import { AUDIT_ENTRIES, CHECKPOINTS, type StoredCheckpoint } from './schema.ts';
+import { AUDIT_ENTRIES, CHECKPOINTS } from './schema.ts';
 import {
   and,
   type CountStep,
@@ -13,7 +15,7 @@ import {
   scanUntilDeadline,
   sql,
 } from './statement.ts';
-import type { Head, LastEntry, StoredTreeNode } from './store.ts';
+import type { Head, LastEntry } from './store.ts';
 
 export interface AuditFilter {
   readonly agentName: string | null;

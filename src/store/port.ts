@@ -7,9 +7,9 @@ import type { ReadSet } from '../core/batch-state.ts';
 import type { Histogram } from '../core/measures.ts';
 import type { CredentialId } from '../core/names.ts';
 import type { AuditEntry } from '../vault/audit/audit-entry.ts';
+import type { StoredCheckpoint } from '../vault/audit/proofs.ts';
 import type { InitialKeys } from '../vault/keys/keyset.ts';
 import type { Dialect } from './dialect.ts';
-import type { StoredCheckpoint } from './schema.ts';
 import type { Procedure } from './statement.ts';
 import type { Head, LoadedView, LogLocation, SeenEntry, StoreTransaction, SweepResult } from './store.ts';
 

@@ -2,8 +2,9 @@
  * What the log records about rows: the newest state of each, and walks through both in steps. SOURCE: docs/formats.md,
  * "State in the log".
  */
-import { HELD_RESOURCES } from '../core/change.ts';
-import { KEYSET_SUBJECT, REMOVED, type SubjectKind } from '../vault/audit/recorded-state.ts';
+import { HELD_RESOURCES, KEYSET_SUBJECT, RESOURCES, type RecordedResource } from '../core/resources.ts';
+import { toColumn } from '../engine/resource.ts';
+import { REMOVED } from '../vault/audit/audit-entry.ts';
 import { RESOURCE_TABLES } from './schema.ts';
 import { type ListStep, type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
@@ -42,55 +43,49 @@ export interface RecordedRow {
   readonly state: string | null;
 }
 
-interface RecordedTable {
-  readonly table: Table<Authenticated<object>>;
-  readonly key: string;
-  /** The subject of a row. */
-  readonly subject: Statement;
-  readonly state: Statement;
-  /** The condition that the row is that of the subject of the entry `e`. */
-  readonly isRowOf: string;
+/** The subject of a row as SQL over its columns, which `table` also has. */
+export function subjectIn(resource: RecordedResource, table: string = RESOURCE_TABLES[resource].name): Statement {
+  const { prefix, fields } = RESOURCES[resource].subject;
+  const name = fields.map((field) => nameIn(resource, `${table}.${toColumn(field)}`)).join(" || ':' || ");
+  return raw(prefix === '' ? name : `'${prefix}' || ${name}`);
 }
 
-/**
- * The kinds of rows that must match the audit log. A new one needs a subject in src/vault/audit/recorded-state.ts too.
- */
-const RECORDED_TABLES: Readonly<Record<SubjectKind, RecordedTable>> = {
-  agent: recorded('agent', "'agent:' || lower(name)", 'lower(name) = substr(e.subject, 7)'),
-  operator: recorded('operator', 'lower(name)', 'lower(name) = e.subject'),
-  policy: recorded('policy', "'policy:' || name", 'name = substr(e.subject, 8)'),
-  credential: recorded('credential', "'credential:' || path", 'path = substr(e.subject, 12)'),
-  targets: {
-    ...recorded('targets', "'targets:' || path", 'path = substr(e.subject, 9)'),
-    // The removal of a credential includes its targets, and they are those of one credential.
-    state: sql`CASE WHEN ${newestState(raw("'credential:' || credential_targets.path"))} = ${REMOVED}
-        OR EXISTS (SELECT 1 FROM credentials c WHERE c.path = credential_targets.path AND c.id <> credential_targets.credential_id)
-      THEN ${REMOVED} ELSE ${newestState(raw("'targets:' || credential_targets.path"))} END`,
-  },
-  // Entries have an id too.
-  approval: recorded('approval', "'approval:' || approvals.id", 'approvals.id = substr(e.subject, 10)'),
-  // Times of this century have 13 digits.
-  session: recorded('session', "'session:' || issued_at || ':' || token_hash", 'token_hash = substr(e.subject, 23)'),
-};
-
-function recorded(kind: SubjectKind, subject: string, isRowOf: string): RecordedTable {
-  const table: RecordedTable['table'] = RESOURCE_TABLES[kind];
-  const [key = ''] = table.key;
-  return { table, key, subject: raw(subject), state: newestState(raw(subject)), isRowOf };
+function nameIn(resource: RecordedResource, column: string): string {
+  return 'isCaseless' in RESOURCES[resource].subject ? `lower(${column})` : column;
 }
 
-/** The subject of a row of the table, as SQL over its columns. */
-export const subjectIn = (kind: SubjectKind): Statement => RECORDED_TABLES[kind].subject;
+/** The state of the newest entry about a row, as SQL over its columns. */
+function stateIn(resource: RecordedResource): Statement {
+  const state = newestState(subjectIn(resource));
+  if (resource !== 'targets') return state;
+  // The removal of a credential includes its targets, and they are those of one credential.
+  return sql`CASE WHEN ${newestState(raw("'credential:' || credential_targets.path"))} = ${REMOVED}
+      OR EXISTS (SELECT 1 FROM credentials c WHERE c.path = credential_targets.path AND c.id <> credential_targets.credential_id)
+    THEN ${REMOVED} ELSE ${state} END`;
+}
+
+/** Times of this century have 13 digits. */
+const TIME_LENGTH = 13;
+
+/** The condition that a row is that of the subject of the entry `e`. */
+function isRowOfEntry(resource: RecordedResource): Statement {
+  const { prefix, fields } = RESOURCES[resource].subject;
+  // Each field before the last one is a time.
+  const before = prefix.length + (fields.length - 1) * (TIME_LENGTH + 1);
+  const column = `${RESOURCE_TABLES[resource].name}.${toColumn(fields.at(-1) ?? '')}`;
+  return raw(`${nameIn(resource, column)} = substr(e.subject, ${before + 1})`);
+}
 
 /** The rows of a kind after the key (null: from the first), in its order, at most `limit`. */
 export function* scanRows(
-  kind: SubjectKind,
+  kind: RecordedResource,
   after: string | null,
   limit: number,
 ): Procedure<ListStep<RecordedRow, string>> {
-  const { table, key, state } = RECORDED_TABLES[kind];
+  const table: Table<Authenticated<object>> = RESOURCE_TABLES[kind];
+  const [key = ''] = table.key;
   const isAfter = after === null ? raw('true') : sql`${raw(key)} > ${after}`;
-  const found = yield sql`SELECT ${table.list}, ${state} AS recorded_state FROM ${raw(table.name)}
+  const found = yield sql`SELECT ${table.list}, ${stateIn(kind)} AS recorded_state FROM ${raw(table.name)}
     WHERE ${isAfter} ORDER BY ${raw(key)} LIMIT ${limit}`;
   const rows = found.map((row) => ({
     row: table.decode(row),
@@ -118,10 +113,9 @@ export interface SubjectStep {
 }
 
 /** The subjects of the kind after the given one. At most `limit` are checked. */
-export function* scanSubjects(kind: SubjectKind, after: string, limit: number): Procedure<SubjectStep> {
-  const { table, isRowOf } = RECORDED_TABLES[kind];
+export function* scanSubjects(kind: RecordedResource, after: string, limit: number): Procedure<SubjectStep> {
   const rows = yield sql`SELECT e.subject, e.state <> ${REMOVED}
-      AND NOT EXISTS (SELECT 1 FROM ${raw(table.name)} WHERE ${raw(isRowOf)}) ${withoutCredential(kind)} AS is_missing
+      AND NOT EXISTS (SELECT 1 FROM ${raw(RESOURCE_TABLES[kind].name)} WHERE ${isRowOfEntry(kind)}) ${withoutCredential(kind)} AS is_missing
     FROM (SELECT subject, max(seq) AS seq FROM audit_entries
       WHERE subject > ${after} AND subject < ${`${kind};`} GROUP BY subject ORDER BY subject LIMIT ${limit}) AS newest
     JOIN audit_entries e ON e.subject = newest.subject AND e.seq = newest.seq ORDER BY e.subject`;
@@ -130,7 +124,7 @@ export function* scanSubjects(kind: SubjectKind, after: string, limit: number): 
 }
 
 /** The removal of a credential includes its targets. */
-function withoutCredential(kind: SubjectKind): Statement {
+function withoutCredential(kind: RecordedResource): Statement {
   return kind !== 'targets'
     ? raw('')
     : sql`AND NOT EXISTS (SELECT 1 FROM audit_entries c

@@ -1,18 +1,16 @@
 /** The data that crosses the storage port. */
 
-import type { VersionInfo } from '../core/batch-state.ts';
-import type { DirectChange, HeldResource, Remove, Resource, RowOf } from '../core/change.ts';
-import type { IdempotencyRecord } from '../core/idempotency.ts';
+import type { LoadedResource, VersionInfo } from '../core/batch-state.ts';
+import type { DirectChange, Remove } from '../core/change.ts';
 import type { ChallengeId, CredentialId } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
-import type { Approval } from '../vault/approvals/approval.ts';
+import type { HeldResource, Resource, RowOf } from '../core/resources.ts';
 import type { AuditEntry, HeadFields } from '../vault/audit/audit-entry.ts';
-import type { Credential, CredentialVersion, EncryptedValue } from '../vault/credentials/credential.ts';
+import type { StoredTreeNode } from '../vault/audit/proofs.ts';
+import type { CredentialVersion, EncryptedValue } from '../vault/credentials/credential.ts';
 import type { EncryptedKeyset, WrappedKeySlot } from '../vault/keys/keyset.ts';
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../vault/leases/lease.ts';
 import { MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
-import type { Session } from '../vault/sessions/session.ts';
-import type { TargetBinding } from '../vault/use/target.ts';
 import type { PostgresAddress } from './postgres/address.ts';
 
 /** A row with the MAC that the vault computed; the store only keeps it. */
@@ -23,27 +21,14 @@ export interface Head extends HeadFields {
   readonly mac: string;
 }
 
-/** A stored node of the Merkle tree: the root of a complete subtree with 2^`level` leaves. */
-export interface StoredTreeNode {
-  readonly level: number;
-  /** The position among the nodes of its level, from 0. */
-  readonly position: number;
-  /** Base64. */
-  readonly hash: string;
-}
-
 /** The rows that the read sets of a transaction name; missing rows are omitted. */
 export interface LoadedFromStore {
-  readonly credentials: readonly Authenticated<Credential>[];
+  readonly rows: { readonly [R in LoadedResource]: readonly Authenticated<RowOf[R]>[] };
   readonly versions: readonly { readonly credentialId: CredentialId; readonly version: CredentialVersion }[];
   readonly histories: readonly { readonly credentialId: CredentialId; readonly versions: readonly VersionInfo[] }[];
-  readonly sessions: readonly Authenticated<Session>[];
   readonly leases: readonly Lease[];
   readonly spentChallenges: readonly ChallengeId[];
-  readonly bindings: readonly Authenticated<TargetBinding>[];
-  readonly idempotencyRecords: readonly Authenticated<IdempotencyRecord>[];
-  readonly approvals: readonly Authenticated<Approval>[];
-  /** What the newest entry with each subject records, for the credentials, bindings, sessions and approvals above. */
+  /** What the newest entry with each subject records, for the rows above. */
   readonly states: ReadonlyMap<string, string>;
   readonly keySlots: readonly Authenticated<WrappedKeySlot>[];
 }

@@ -1,8 +1,7 @@
 /** A table: its columns in order, how rows become objects and back, and the rules of what a backup may contain. */
 import { invalidRequest } from '../engine/errors.ts';
 import { type AnyField, entriesOf, type Fields, type Grammar, type ValueOf } from '../engine/field.ts';
-import { toColumn } from '../engine/resource.ts';
-import { JSON_LENGTH, logText, mac, time } from './column-rules.ts';
+import { type StoredSpec, toColumn } from '../engine/resource.ts';
 import { type Row, raw, type Statement, sql, type Value } from './statement.ts';
 import type { Authenticated } from './store.ts';
 import type { ValueRule } from './value-rules.ts';
@@ -11,7 +10,9 @@ import * as rules from './value-rules.ts';
 /** A list is a JSON array of texts in a text column, and `json` any other JSON. */
 export type ColumnType = 'text' | 'number' | 'bytes' | 'list' | 'json';
 
-interface ColumnSpec {
+export interface Column {
+  readonly property: string;
+  readonly name: string;
   readonly type: ColumnType;
   readonly isNullable: boolean;
   /** What a backup may contain: bytes are base64, and JSON is text. */
@@ -20,93 +21,48 @@ interface ColumnSpec {
   readonly since: number;
 }
 
-export interface Column extends ColumnSpec {
-  readonly property: string;
-  readonly name: string;
-}
-
-const column =
-  (type: ColumnType) =>
-  (rule: ValueRule): ColumnSpec => ({ type, isNullable: false, rule, since: 1 });
-
-export const text = column('text');
-export const number = column('number');
-export const bytes = column('bytes');
-/** The rule is that of the values. */
-const list = (rule: ValueRule): ColumnSpec => column('list')(rules.json(JSON_LENGTH, rule));
-export const json = (rule: ValueRule): ColumnSpec => column('json')(rules.json(JSON_LENGTH, rule));
-
-/** JSON may also be the text `null`. */
-export function nullable({ rule, ...spec }: ColumnSpec): ColumnSpec {
-  const isNull: ValueRule = (value) =>
-    value === null || (isJson(spec.type) && value === 'null') ? null : 'is not null';
-  return { ...spec, isNullable: true, rule: rules.either(isNull, rule) };
-}
+/** Rows that the server holds in memory. */
+const MAX_HELD_ROWS = 1_000_000;
+const MAX_JSON_LENGTH = 4 * 1024 * 1024;
+/** Up to the end of the year 9999. */
+export const time = rules.integer(0, 253_402_300_799_999);
+export const mac = rules.base64(32, 32);
+/** WHY any character: whatever the server has recorded must be restored. What prints it escapes it. */
+const anyText = rules.anyText(65_536);
 
 const isJson = (type: ColumnType): boolean => type === 'list' || type === 'json';
-
-/** Rows that the server holds in memory. */
-export const MAX_HELD_ROWS = 1_000_000;
-
-interface Limits {
-  /** Far above any vault, or the number that is possible; any number by default. */
-  readonly maxRows?: number;
-  /** A column that no two rows have in common, whatever its case. */
-  readonly unique?: string;
-}
-
-interface DeclaredRows<F extends Fields> {
-  readonly table: string;
-  readonly key: string;
-  readonly id?: string;
-  readonly fields: F;
-}
-
-interface DeclaredTable<F extends Fields> extends Omit<DeclaredRows<F>, 'key' | 'id'> {
-  readonly key: readonly (keyof F & string)[];
-}
 
 export class Table<T> {
   readonly name: string;
   /** Names of the columns of the sort key; text is compared byte by byte. */
   readonly key: readonly string[];
   readonly columns: readonly Column[];
-  readonly limits: Limits;
+  /** Far above any vault, or the number that is possible; undefined for any number. */
+  readonly maxRows: number | undefined;
+  /** A column that no two rows have in common, whatever its case. */
+  readonly unique: string | null;
   readonly list: Statement;
   readonly #byName: readonly Column[];
 
-  /** The columns in order: the name of each is that of its property in snake case. */
-  constructor(
-    name: string,
-    key: readonly string[],
-    columns: Readonly<Record<keyof T & string, ColumnSpec>>,
-    limits: Limits = {},
-  ) {
-    this.name = name;
-    this.key = key;
-    this.limits = limits;
-    this.columns = Object.entries<ColumnSpec>(columns).map(([property, spec]) => ({
-      ...spec,
-      property,
-      name: toColumn(property),
-    }));
+  private constructor(spec: StoredSpec<Fields, string>, columns: readonly Column[]) {
+    const { table, key, id, isHeld } = spec;
+    this.name = table;
+    this.key = [id ?? key].flat().map(toColumn);
+    this.unique = id === undefined ? null : toColumn(String(key));
+    this.maxRows = spec.maxRows ?? (isHeld ? MAX_HELD_ROWS : undefined);
+    this.columns = columns;
     this.list = this.listOf('');
-    this.#byName = this.columns.filter(({ name }) => name !== 'mac').sort((a, b) => (a.name < b.name ? -1 : 1));
+    this.#byName = columns.filter(({ name }) => name !== 'mac').sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** The table of declared rows, which have a MAC. By default the server holds them in memory. */
-  static of<F extends Fields>(
-    { table, key, id = key, fields }: DeclaredRows<F>,
-    limits: Limits = { maxRows: MAX_HELD_ROWS },
-  ): Table<Authenticated<ValueOf<F>>> {
-    const all = { ...columnsOf(fields), mac: text(mac) };
-    const unique = id === key ? {} : { unique: toColumn(key) };
-    return new Table<Authenticated<ValueOf<F>>>(table, [toColumn(id)], all as never, { ...limits, ...unique });
+  /** The table of declared rows that have a MAC. */
+  static withMac<F extends Fields>(spec: StoredSpec<F>): Table<Authenticated<ValueOf<F>>> {
+    const column: Column = { property: 'mac', name: 'mac', type: 'text', isNullable: false, rule: mac, since: 1 };
+    return new Table<Authenticated<ValueOf<F>>>(spec, [...columnsOf(spec.fields), column]);
   }
 
-  /** The table of declared rows without a MAC. */
-  static ofUnsigned<F extends Fields>({ table, key, fields }: DeclaredTable<F>): Table<ValueOf<F>> {
-    return new Table<ValueOf<F>>(table, key.map(toColumn), columnsOf(fields) as never);
+  static of<F extends Fields>(spec: StoredSpec<F>): Table<ValueOf<F>> {
+    return new Table<ValueOf<F>>(spec, columnsOf(spec.fields));
   }
 
   /** The column names, each with the prefix. */
@@ -164,32 +120,52 @@ export class Table<T> {
   }
 }
 
-function columnsOf(fields: Fields): Readonly<Record<string, ColumnSpec>> {
-  return Object.fromEntries(entriesOf(fields).map(({ property, field }) => [property, columnOf(field)]));
+function columnsOf(fields: Fields): Column[] {
+  return entriesOf(fields).map(({ property, field }) => {
+    const type = typeOf(field);
+    const rule = isJson(type) ? rules.json(MAX_JSON_LENGTH, ruleOf(field)) : ruleOf(field);
+    const isNullable = isOptional(field);
+    const name = toColumn(property);
+    return { property, name, type, isNullable, rule: isNullable ? orNull(type, rule) : rule, since: field.since };
+  });
 }
 
-function columnOf(field: AnyField): ColumnSpec {
-  const spec = { ...specOf(field), since: field.since };
-  return isOptional(field) ? nullable(spec) : spec;
+/** JSON may also be the text `null`. */
+function orNull(type: ColumnType, rule: ValueRule): ValueRule {
+  const isNull: ValueRule = (value) => (value === null || (isJson(type) && value === 'null') ? null : 'is not null');
+  return rules.either(isNull, rule);
 }
 
 const isOptional = ({ presence, nulls }: AnyField): boolean => presence === 'optional' || nulls !== 'nowhere';
 
-function specOf(field: AnyField): ColumnSpec {
-  const rule = ruleOf(field);
-  switch (field.form.kind) {
+function typeOf({ form }: AnyField): ColumnType {
+  switch (form.kind) {
     case 'text':
     case 'choice':
-      return text(rule);
+      return 'text';
     case 'integer':
     case 'time':
-      return number(rule);
+      return 'number';
+    case 'bytes':
+      return 'bytes';
     case 'list':
-      return field.form.item.kind === 'record' ? json(rule) : list(rule);
+      return form.item.kind === 'record' ? 'json' : 'list';
     case 'boolean':
     case 'record':
-      return json(rule);
+    case 'kinds':
+    case 'map':
+      return 'json';
   }
+}
+
+/** The rules of the values of a row, with bytes as base64. */
+export function rulesOf(fields: Fields): Readonly<Record<string, ValueRule>> {
+  return Object.fromEntries(
+    entriesOf(fields).map(({ property, field }) => [
+      property,
+      isOptional(field) ? rules.nullable(ruleOf(field)) : ruleOf(field),
+    ]),
+  );
 }
 
 /** The rule of a value in memory. */
@@ -197,7 +173,7 @@ function ruleOf(field: AnyField): ValueRule {
   const { form } = field;
   switch (form.kind) {
     case 'text':
-      return form.grammar === null ? logText : rules.parsed(storedText(form.grammar));
+      return form.grammar === null ? anyText : rules.parsed(storedText(form.grammar));
     case 'boolean':
       return rules.isBoolean;
     case 'integer':
@@ -206,6 +182,8 @@ function ruleOf(field: AnyField): ValueRule {
       return rules.oneOf(form.words);
     case 'time':
       return time;
+    case 'bytes':
+      return rules.base64(form.min, form.max);
     case 'list': {
       const most = form.item.kind === 'choice' ? form.item.words.length : Number.MAX_SAFE_INTEGER;
       // The store has null in place of an empty list of this kind.
@@ -213,21 +191,26 @@ function ruleOf(field: AnyField): ValueRule {
       return rules.listOf(ruleOf({ ...field, form: form.item }), least, form.max ?? most);
     }
     case 'record': {
-      const members = entriesOf(form.fields).map(({ property, field: member }): [string, ValueRule] => [
-        property,
-        isOptional(member) ? rules.nullable(ruleOf(member)) : ruleOf(member),
-      ]);
-      const shape = rules.objectOf(Object.fromEntries(members));
+      const shape = rules.objectOf(rulesOf(form.fields));
       return (value) => shape(value) ?? form.broken(value);
     }
+    case 'kinds': {
+      const kinds = Object.entries(form.of).map(([kind, fields]) => [
+        kind,
+        rules.objectOf({ kind: rules.equalTo(kind), ...rulesOf(fields) }),
+      ]);
+      return rules.oneKindOf(Object.fromEntries(kinds));
+    }
+    case 'map':
+      return rules.mapOf(form.name, (value) => (form.isScalar(value) ? null : 'must be a text or a number'), form.max);
   }
 }
 
 /** Checks the text of a value in memory, which requests may contain in another form. @throws INVALID_REQUEST */
-function storedText({ parse, format }: Grammar<string>): (text: string) => void {
-  return (text) => {
-    const value = parse(format === undefined ? text : format(text), 'value');
-    if (value !== text) throw invalidRequest('value', 'must have the form that the server stores');
+function storedText({ parse, format }: Grammar<string>): (text: string, field: string) => void {
+  return (text, field) => {
+    const value = parse(format === undefined ? text : format(text), field);
+    if (value !== text) throw invalidRequest(field, 'must have the form that the server stores');
   };
 }
 

@@ -19,10 +19,10 @@ export function nullable(rule: ValueRule): ValueRule {
 }
 
 /** A text that the parser accepts. */
-export function parsed(parse: (text: string) => unknown): ValueRule {
+export function parsed(parse: (text: string, field: string) => unknown): ValueRule {
   return (value) => {
     if (typeof value !== 'string') return 'must be a text';
-    const message = ruleBroken(() => parse(value));
+    const message = ruleBroken(() => parse(value, 'value'));
     // WHY without the name of the field in a request: the caller names the column.
     return message === null ? null : message.slice(message.indexOf(': ') + 2);
   };
@@ -31,12 +31,6 @@ export function parsed(parse: (text: string) => unknown): ValueRule {
 export function matching(grammar: RegExp, maxLength: number, rule: string): ValueRule {
   return (value) => (typeof value === 'string' && value.length <= maxLength && grammar.test(value) ? null : rule);
 }
-
-export const isoTime: ValueRule = (value) => {
-  const at = typeof value === 'string' && /^\d{4}-/.test(value) ? Date.parse(value) : Number.NaN;
-  const isExact = !Number.isNaN(at) && new Date(at).toISOString() === value;
-  return isExact ? null : 'must be a time in ISO 8601, in UTC with milliseconds';
-};
 
 export function oneOf(words: readonly string[]): ValueRule {
   const rule = `must be one of ${words.join(', ')}`;
@@ -60,6 +54,9 @@ export function integer(min: number, max: number): ValueRule {
   const rule = `must be an integer from ${min} to ${max}`;
   return (value) => (Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max ? null : rule);
 }
+
+/** A whole number, 0 or more. */
+export const count = integer(0, Number.MAX_SAFE_INTEGER);
 
 /** Strict base64: a text that re-encodes to itself. */
 export function base64(minBytes: number, maxBytes: number): ValueRule {
@@ -113,6 +110,16 @@ export function mapOf(key: RegExp, rule: ValueRule, max: number): ValueRule {
   };
 }
 
+/** An object of one of several forms, which its field `kind` names. */
+export function oneKindOf(kinds: Readonly<Record<string, ValueRule>>): ValueRule {
+  const kind = oneOf(Object.keys(kinds));
+  return (value) => {
+    const word = isJsonObject(value) ? value['kind'] : null;
+    const broken = kind(word);
+    return broken === null ? (kinds[String(word)]?.(value) ?? null) : `kind ${broken}`;
+  };
+}
+
 /** One of two forms; the message is that of the second one. */
 export function either(first: ValueRule, second: ValueRule): ValueRule {
   return (value) => (first(value) === null ? null : second(value));
@@ -130,13 +137,4 @@ export function json(maxLength: number, rule: ValueRule): ValueRule {
     }
     return rule(content);
   };
-}
-
-/** Any JSON, which a program can walk through without a deep recursion. */
-export function nestedWithin(levels: number): ValueRule {
-  const isWithin = (value: unknown, left: number): boolean =>
-    typeof value !== 'object' || value === null
-      ? true
-      : left > 0 && Object.values(value).every((member) => isWithin(member, left - 1));
-  return (value) => (isWithin(value, levels) ? null : `must be nested at most ${levels} levels deep`);
 }

@@ -1,8 +1,8 @@
 /** Reads the `vault` row, the keys, the rows held in memory, sessions, and the connected programs. */
 
-import type { HeldResource, RowOf } from '../core/change.ts';
 import type { AgentId, TokenHash } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
+import type { HeldResource, RowOf } from '../core/resources.ts';
 import type { StoredKeys, VaultId } from '../vault/keys/keyset.ts';
 import type { Lease } from '../vault/leases/lease.ts';
 import type { Session } from '../vault/sessions/session.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { decryptFile, encrypt } from '../../src/backup/encryption.ts';
 import { readRecords } from '../../src/backup/record-reader.ts';
 import { type BackupHeader, BackupWriter, type Cell, type EncryptedAgentKey } from '../../src/backup/records.ts';
-import type { Resource } from '../../src/core/change.ts';
+import { type Resource, subjectOf } from '../../src/core/resources.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import { SetDigest } from '../../src/crypto/row-mac.ts';
@@ -16,7 +16,6 @@ import { withMac } from '../../src/ledger/authenticated-rows.ts';
 import { RESOURCE_TABLES } from '../../src/store/schema.ts';
 import type { Table } from '../../src/store/table.ts';
 import type { AuditEntry } from '../../src/vault/audit/audit-entry.ts';
-import { subjectOf } from '../../src/vault/audit/recorded-state.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { OPENER, RECIPIENT } from './fixture.ts';
 

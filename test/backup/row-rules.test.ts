@@ -51,9 +51,7 @@ const passkey = {
 };
 const identity = { issuer: 'https://id.example.org', subject: null, email: 'a@example.org' };
 const target = {
-  scheme: 'https',
-  host: '*.example.org',
-  port: 443,
+  origin: 'https://*.example.org',
   paths: ['/v1/*'],
   methods: ['GET'],
   allowNetworks: [],
@@ -95,15 +93,16 @@ const JSON_COLUMNS: readonly (readonly [
   ],
   [
     'credential_targets',
-    'targets',
-    // An earlier version accepted networks that no request reaches.
+    'allowed_targets',
+    // A previous version accepted networks that no request reaches.
     [target, { ...target, allowNetworks: ['169.254.169.254/32'] }],
     [
       [],
-      [{ ...target, scheme: 'http' }],
-      [{ ...target, host: 'a b' }],
+      [{ ...target, origin: 'http://example.org' }],
+      [{ ...target, origin: 'https://a b' }],
+      [{ ...target, origin: 'https://example.org:443' }],
       [{ ...target, paths: ['/../x'] }],
-      [{ ...target, port: 0 }],
+      [{ ...target, origin: 'https://example.org:0' }],
     ],
   ],
   [

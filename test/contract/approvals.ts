@@ -62,14 +62,14 @@ export function approvalContract({ name, newVault }: Subject): void {
       approvers: [],
     });
     await commit(store, { changes: [put(anApproval(1)), put(ended)] });
-    const { approvals } = await find(store, [{ approval: idOf(1) }, { approval: idOf(2) }, { approval: idOf(3) }]);
+    const { rows } = await find(store, [{ approval: idOf(1) }, { approval: idOf(2) }, { approval: idOf(3) }]);
     assert.deepEqual(
-      approvals.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      rows.approval.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
       [anApproval(1), ended],
     );
     const denied = { ...anApproval(1, { status: 'denied', reason: 'no' }), mac: 'another' };
     await commit(store, { changes: [put(denied)] });
-    assert.deepEqual((await find(store, [{ approval: idOf(1) }])).approvals, [denied]);
+    assert.deepEqual((await find(store, [{ approval: idOf(1) }])).rows.approval, [denied]);
     assert.deepEqual(await store.run(findApproval(idOf(1))), { id: idOf(1), path: asPath('prod/key') });
     assert.equal(await store.run(findApproval(idOf(3))), null);
   });
@@ -81,12 +81,12 @@ export function approvalContract({ name, newVault }: Subject): void {
     const entry = { ...anEntry(1), subject: `approval:${idOf(count)}`, state: 'a state' };
     await commit(store, { entries: [entry], changes: [...numbers(count).map((n) => put(anApproval(n))), put(other)] });
     const keys = [{ approvalKey: anApproval(1).key }, { approval: idOf(count) }, { approvalKey: anApproval(1).key }];
-    const { approvals, states } = await find(store, keys);
+    const { rows, states } = await find(store, keys);
     const newest = numbers(count).slice(-MAX_APPROVALS_OF_KEY).map(idOf);
-    assert.deepEqual(idsOf(approvals).sort(), newest);
+    assert.deepEqual(idsOf(rows.approval).sort(), newest);
     assert.equal(states.get(`approval:${idOf(count)}`), 'a state');
-    assert.deepEqual(idsOf((await find(store, [{ approvalKey: other.key }])).approvals), [other.id]);
-    assert.deepEqual((await find(store, [{ approvalKey: 'none' as ApprovalKey }])).approvals, []);
+    assert.deepEqual(idsOf((await find(store, [{ approvalKey: other.key }])).rows.approval), [other.id]);
+    assert.deepEqual((await find(store, [{ approvalKey: 'none' as ApprovalKey }])).rows.approval, []);
   });
 
   test(`${name}: approvals are listed newest first, by agent and by status, which follows the time`, async (t) => {

@@ -46,7 +46,7 @@ async function snapshot(store: Store) {
     history: true as const,
   }));
   const leases = [1, 2, 3].map((seq) => ({ lease: aLease(seq).id, challenge: asChallenge(seq) }));
-  const sessions = [1, 2].map((n) => ({ session: aSession(n).tokenHash, idempotency: aReply(n).id }));
+  const sessions = [1, 2].map((n) => ({ session: aSession(n).tokenHash, reply: aReply(n).id }));
   const approvals = [1, 2].map((n) => ({ approval: anApproval(n).id }));
   return {
     ...(await store.run(readHead())),
@@ -167,13 +167,13 @@ export function commitContract({ name, newVault }: Subject): void {
       ],
     });
     const { found, agents, operators, policies } = await snapshot(store);
-    assert.deepEqual(found.credentials, [again]);
+    assert.deepEqual(found.rows.credential, [again]);
     assert.deepEqual(found.histories, [{ credentialId: 'again', versions: [{ version: 1, createdAt: T0 + 1 }] }]);
     assert.deepEqual(
       found.versions.map(({ version }) => Buffer.from(version.content as Uint8Array).toString('hex')),
       ['09'],
     );
-    assert.deepEqual([agents, operators, policies, found.sessions], [[agent], [operator], [policy], [session]]);
+    assert.deepEqual([agents, operators, policies, found.rows.session], [[agent], [operator], [policy], [session]]);
   });
 
   test(`${name}: changes apply in order: a created row can be removed in the same batch`, async (t) => {
@@ -209,9 +209,9 @@ export function commitContract({ name, newVault }: Subject): void {
     const versions = [1, 2, 3, 4].map((version) => versioned(A, version, ONE));
     const drop = { kind: 'pruneVersions' as const, credentialId: A.id, through: 2 };
     await commit(store, { changes: [stored(later), ...versions, drop] });
-    const { credentials, histories } = (await snapshot(store)).found;
+    const { rows, histories } = (await snapshot(store)).found;
     assert.deepEqual(
-      credentials.find(({ id }) => id === A.id),
+      rows.credential.find(({ id }) => id === A.id),
       later,
     );
     assert.equal(await store.readAccessCount(A.id), 4);

@@ -15,11 +15,11 @@ async function foundOf(
   store: Store,
   replies: readonly IdempotencyRecord[],
 ): Promise<readonly Authenticated<IdempotencyRecord>[]> {
-  const { idempotencyRecords } = await find(
+  const { rows } = await find(
     store,
-    replies.map(({ id }) => ({ idempotency: id })),
+    replies.map(({ id }) => ({ reply: id })),
   );
-  return idempotencyRecords.toSorted((a, b) => a.expiresAt - b.expiresAt);
+  return rows.reply.toSorted((a, b) => a.expiresAt - b.expiresAt);
 }
 
 export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
@@ -29,8 +29,8 @@ export function keptReplyContract({ name, newPlace, newVault }: Subject): void {
     const replies = [aReply(1), odd, aReply(3)];
     await commit(store, { entries: [anEntry(1)], changes: replies.map(keptReply) });
     assert.deepEqual(await foundOf(store, [odd, aReply(4), odd, aReply(1)]), [aReply(1), odd]);
-    const { idempotencyRecords } = await find(store, [{}, { idempotency: aReply(4).id }]);
-    assert.deepEqual(idempotencyRecords, []);
+    const { rows } = await find(store, [{}, { reply: aReply(4).id }]);
+    assert.deepEqual(rows.reply, []);
   });
 
   test(`${name}: ids of idempotency records are case-sensitive`, async (t) => {

@@ -174,7 +174,7 @@ export function beginningContract({ name, newPlace, newVault }: Subject): void {
       credentialId: lease.credentialId,
       path: lease.path,
       service: null,
-      targets: [],
+      allowedTargets: [],
       placement: { kind: 'query' as const, name: 'key' },
       updatedAt: T0,
       mac: 'of the targets',

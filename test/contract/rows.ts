@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict';
 import type { ReadSet } from '../../src/core/batch-state.ts';
-import type { Resource, RowOf } from '../../src/core/change.ts';
 import type { IdempotencyId, IdempotencyRecord } from '../../src/core/idempotency.ts';
 import type {
   ActorName,
@@ -18,9 +17,10 @@ import type {
   TokenHash,
 } from '../../src/core/names.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
+import type { Resource, RowOf } from '../../src/core/resources.ts';
 import { readHead } from '../../src/store/audit-log.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { Authenticated, Head, LoadedFromStore, StoredChange, StoredPut, WriteSet } from '../../src/store/store.ts';
+import type { Authenticated, Head, LoadedFromStore, StoredChange, WriteSet } from '../../src/store/store.ts';
 import type { Agent } from '../../src/vault/agents/agent.ts';
 import type { Approval, ApprovalId, ApprovalKey } from '../../src/vault/approvals/approval.ts';
 import type { AuditEntry } from '../../src/vault/audit/audit-entry.ts';
@@ -214,7 +214,7 @@ export const aLease = (seq: number, fields: Partial<Lease> = {}): Lease => ({
 });
 
 export function storedPut<R extends Resource>(resource: R, row: Authenticated<RowOf[R]>): StoredChange {
-  return { kind: 'put', resource, row } as StoredPut;
+  return { kind: 'put', resource, row } as unknown as StoredChange;
 }
 export const stored = (credential: Authenticated<Credential>): StoredChange => storedPut('credential', credential);
 export const versioned = (credential: Credential, version: number, sealed: Uint8Array): StoredChange => ({
@@ -274,7 +274,11 @@ export async function commitEntries(store: Store, count: number): Promise<void> 
 /** The rows that a transaction loads for these keys; the transaction is rolled back. */
 /** No order of rows is promised. */
 function inOrder(found: LoadedFromStore): readonly (readonly [string, readonly string[]])[] {
-  return Object.entries(found).map(([kind, rows]) => [kind, [...rows].map((row) => JSON.stringify(row)).sort()]);
+  const { rows: byResource, ...others } = found;
+  return Object.entries<Iterable<unknown>>({ ...others, ...byResource }).map(([kind, rows]) => [
+    kind,
+    [...rows].map((row) => JSON.stringify(row)).sort(),
+  ]);
 }
 
 /** What a transaction finds, and a read without one. */

@@ -91,8 +91,8 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
       challenge: asChallenge(n),
     }));
     const left = async () => {
-      const { leases: some, sessions, spentChallenges } = await find(store, keys);
-      return some.length + sessions.length + spentChallenges.length;
+      const { leases: some, rows, spentChallenges } = await find(store, keys);
+      return some.length + rows.session.length + spentChallenges.length;
     };
     let before = await left();
     assert.equal(before, 75);
@@ -125,7 +125,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     assert.equal(await sweepAll(store, now), 2);
     const all = [...sessions, gone].map(({ tokenHash }) => ({ session: tokenHash }));
     const found = await find(store, [...all, ...[...challenges, spent].map(({ id }) => ({ challenge: id }))]);
-    assert.deepEqual(found.sessions, sessions);
+    assert.deepEqual(found.rows.session, sessions);
     assert.deepEqual(
       found.spentChallenges,
       challenges.map(({ id }) => id),
@@ -238,7 +238,7 @@ export function sweepContract({ name, newPlace, newVault }: Subject): void {
     );
     assert.deepEqual(await store.run(readHeldRows('policy')), [aPolicy(1)]);
     const found = await find(store, [{ credential: credential.path, version: 1 }]);
-    assert.deepEqual([found.credentials, found.versions.length], [[credential], 1]);
+    assert.deepEqual([found.rows.credential, found.versions.length], [[credential], 1]);
     assert.equal(await store.readAccessCount(credential.id), 1);
   });
 }

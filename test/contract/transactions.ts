@@ -26,15 +26,11 @@ export function turnContract({ name, newVault }: Subject): void {
     const store = await newVault(t);
     await commit(store, { changes: [stored(aCredential('a')), leased(aLease(1))] });
     assert.deepEqual(await find(store, [{}]), {
-      credentials: [],
+      rows: { session: [], credential: [], targets: [], approval: [], reply: [] },
       versions: [],
       histories: [],
-      sessions: [],
       leases: [],
       spentChallenges: [],
-      bindings: [],
-      idempotencyRecords: [],
-      approvals: [],
       states: new Map(),
       keySlots: [],
     });
@@ -45,9 +41,9 @@ export function turnContract({ name, newVault }: Subject): void {
     const [one, two] = [aCredential('a/b', { description: 'ü 🔑' }), aCredential('a/B', { version: 7 })];
     await commit(store, { changes: [stored(one), stored(two), stored(aCredential('a'))] });
     const keys = ['a/b', 'a/B', 'a/b', 'A/b', 'a/b/c'].map((path) => ({ credential: asPath(path) }));
-    const { credentials, versions, histories } = await find(store, keys);
+    const { rows, versions, histories } = await find(store, keys);
     assert.deepEqual(
-      credentials.toSorted((a, b) => a.version - b.version),
+      rows.credential.toSorted((a, b) => a.version - b.version),
       [one, two],
     );
     assert.deepEqual([versions, histories], [[], []]);
@@ -116,7 +112,7 @@ export function turnContract({ name, newVault }: Subject): void {
       { session: aSession(3).tokenHash, lease: aLease(3).id, challenge: asChallenge(3) },
       { session: aSession(2).tokenHash, lease: aLease(1).id },
     ]);
-    assert.deepEqual(found.sessions, [aSession(2)]);
+    assert.deepEqual(found.rows.session, [aSession(2)]);
     assert.deepEqual(found.leases, [aLease(1)]);
     assert.deepEqual(found.spentChallenges, [asChallenge(2)]);
   });

@@ -49,7 +49,7 @@ function known({ agentId = 'agent-1', expiresAt = NOW + 1e9 } = {}): BatchState 
   const control = new ControlState([{ ...agentOf('ci', 'key'), id: agentId as AgentId }], [{ ...draft, createdAt: 0 }]);
   const loaded = new LoadedRows();
   const session: Session = { tokenHash: HASH, agentId: agentId as AgentId, issuedAt: 0, expiresAt, endsAt: null };
-  loaded.sessions.set(HASH, session);
+  loaded.rows.session.set(HASH, session);
   return new BatchState(control, loaded, { adminMayRetrieve: true, versionsKept: 10 });
 }
 
@@ -165,8 +165,8 @@ test('without a key no reply is saved', () => {
 
 test('an operation with a key also reads the saved reply, next to its rows and its session', () => {
   const { reads } = storing(admin());
-  assert.deepEqual(storing(admin(ONE)).reads, { ...reads, idempotency: ONE.id });
-  assert.deepEqual(storing(agent(ONE)).reads, { ...reads, session: HASH, idempotency: ONE.id });
+  assert.deepEqual(storing(admin(ONE)).reads, { ...reads, reply: ONE.id });
+  assert.deepEqual(storing(agent(ONE)).reads, { ...reads, session: HASH, reply: ONE.id });
 });
 
 test('the reply of a retrieval is never saved', () => {

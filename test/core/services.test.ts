@@ -3,13 +3,14 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { InputOf } from '../../src/engine/field.ts';
 import {
-  completeUsage,
+  completeBinding,
   findService,
   recogniseKey,
   SERVICES,
   serviceTargets,
-  type UsageFields,
+  TargetsRequest,
 } from '../../src/vault/catalogue/catalogue.ts';
 import {
   defineService,
@@ -83,7 +84,7 @@ const ANTHROPIC = { origin: 'https://api.anthropic.com', paths: ['/v1/*'] };
 const ACME = { origin: 'https://acme.atlassian.net' };
 /** The fields of a request, and the origins, paths, methods and placement that are stored. */
 const CREDENTIAL_TARGETS: readonly (readonly [
-  asked: UsageFields,
+  asked: InputOf<typeof TargetsRequest.fields>,
   targets: readonly TargetFields[],
   placement: PlacementFields,
 ])[] = [
@@ -112,9 +113,9 @@ const CREDENTIAL_TARGETS: readonly (readonly [
 
 test('a service fills targets and placement, and given fields override its own', () => {
   for (const [asked, targets, placement] of CREDENTIAL_TARGETS) {
-    const complete = completeUsage(asked);
+    const complete = completeBinding(TargetsRequest.parse(asked));
     assert.deepEqual(
-      [complete.service, complete.targets, complete.placement],
+      [complete.service, complete.allowedTargets, complete.placement],
       [asked.service, parseTargets(targets), parsePlacement(placement)],
       JSON.stringify(asked),
     );
@@ -124,12 +125,11 @@ test('a service fills targets and placement, and given fields override its own',
 test('a service whose host is the user’s needs it in the first target', () => {
   for (const targets of [
     undefined,
-    [],
     [{ origin: 'https://evil.example.com' }],
     [{ origin: 'https://example.com' }, ACME],
   ]) {
     assert.match(
-      refusal('targets', () => completeUsage({ service: 'jira', targets })),
+      refusal('targets', () => completeBinding(TargetsRequest.parse({ service: 'jira', targets }))),
       /^targets: must name your own host for jira/,
     );
   }
@@ -181,7 +181,9 @@ test('every row of a supported service has targets and a placement that the gram
   for (const row of SUPPORTED) {
     const targets = parseTargets(row.targets);
     assert.ok(
-      targets.every(({ scheme, allowNetworks, caPem }) => scheme === 'https' && !allowNetworks.length && !caPem),
+      targets.every(
+        ({ origin, allowNetworks, caPem }) => origin.startsWith('https:') && !allowNetworks.length && !caPem,
+      ),
       row.name,
     );
     parsePlacement(row.placement);

@@ -57,14 +57,14 @@ class Batch {
     const agent = { ...agentOf('ci', 'k'), id: 'a' as AgentId };
     const draft = Policy.parse({ name: 'p', principal: 'agent:ci', resources, actions });
     const loaded = new LoadedRows();
-    loaded.sessions.set(SESSION, {
+    loaded.rows.session.set(SESSION, {
       tokenHash: SESSION,
       agentId: agent.id,
       issuedAt: 0,
       expiresAt: NOW + 1000_000,
       endsAt: null,
     });
-    loaded.credentials.set(PATH, CREDENTIAL);
+    loaded.rows.credential.set(PATH, CREDENTIAL);
     loaded.putVersion(CREDENTIAL.id, {
       version: 1,
       type: CREDENTIAL.type,
@@ -92,7 +92,7 @@ class Batch {
   }
 
   putTargets(): void {
-    const draft = { path: PATH, service: null, targets: TARGETS, placement: { kind: 'bearer' as const } };
+    const draft = { path: PATH, service: null, allowedTargets: TARGETS, placement: { kind: 'bearer' as const } };
     assert.ok('reply' in this.decide(putTargets(ADMIN, draft)).response);
   }
 
@@ -175,7 +175,7 @@ test('a credential without targets, or with those of an earlier one, cannot be u
   const batch = new Batch();
   assert.match(errorOf(batch.use())?.message ?? '', /no targets/);
   batch.putTargets();
-  batch.state.loaded.credentials.set(PATH, { ...CREDENTIAL, id: 'a later one' as CredentialId });
+  batch.state.loaded.rows.credential.set(PATH, { ...CREDENTIAL, id: 'a later one' as CredentialId });
   batch.state.loaded.putVersion('a later one' as CredentialId, {
     version: 1,
     type: CREDENTIAL.type,
@@ -194,12 +194,12 @@ test('the token of a use lease is good for uses of its credential only', () => {
   const retrieval = batch.decide(retrieve(HOLDER, { path: PATH, version: null, ttlSeconds: null }));
   assert.equal(errorOf(retrieval)?.code, 'ACCESS_DENIED');
   const other = parsePath('openai/other');
-  batch.state.loaded.credentials.set(other, { ...CREDENTIAL, path: other });
-  batch.state.loaded.bindings.set(other, {
+  batch.state.loaded.rows.credential.set(other, { ...CREDENTIAL, path: other });
+  batch.state.loaded.rows.targets.set(other, {
     credentialId: CREDENTIAL.id,
     path: other,
     service: null,
-    targets: TARGETS,
+    allowedTargets: TARGETS,
     placement: { kind: 'bearer' },
     updatedAt: 0,
   });

@@ -1,4 +1,4 @@
-// The MACs of authenticated rows, frozen in test/vectors/rows-v2.json.
+// The MACs of authenticated rows, frozen in test/vectors/rows-v3.json.
 
 import assert from 'node:assert/strict';
 import { createHmac, createSecretKey } from 'node:crypto';
@@ -30,7 +30,7 @@ const vectors = readVectors<{
   root_key: string;
   rows: RowVector[];
   tampered: (RowVector & { readonly name: string })[];
-}>('rows-v2.json');
+}>('rows-v3.json');
 const keys = keysOf(vectors.root_key);
 
 const KINDS = ['agent', 'operator', 'policy', 'session', 'credential', 'targets', 'reply'] as const;

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
-import type { Resource } from '../../src/core/change.ts';
 import { parseIdempotencyKey } from '../../src/core/idempotency.ts';
 import type { ChallengeId } from '../../src/core/names.ts';
+import type { Resource } from '../../src/core/resources.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { fieldsMac, rowMac } from '../../src/crypto/row-mac.ts';
 import { decodeChallengeId, deriveNonce, hashToken } from '../../src/crypto/tokens.ts';
@@ -71,7 +71,7 @@ test('the encrypted value on the page has the documented layout and can be decry
 });
 
 test('the row MACs on the page match the code', () => {
-  const { rows } = readVectors<{ rows: readonly { kind: Resource; mac: string }[] }>('rows-v2.json');
+  const { rows } = readVectors<{ rows: readonly { kind: Resource; mac: string }[] }>('rows-v3.json');
   const shown = new Map(rows.map(({ kind, mac }) => [mac, kind]));
   const examples = [...page.matchAll(/^(\["leasehold-([a-z]+)-v2",.*\])\n(\S{44})$/gm)].filter(([, , , mac = '']) =>
     shown.has(mac),

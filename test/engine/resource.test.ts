@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { list, record } from '../../src/engine/compounds.ts';
 import { invalidRequest } from '../../src/engine/errors.ts';
 import {
   byDefault,
@@ -14,7 +15,7 @@ import {
   optional,
   setByServer,
 } from '../../src/engine/field.ts';
-import { anyText, boolean, integer, list, oneOf, record, text, time } from '../../src/engine/kinds.ts';
+import { anyText, boolean, integer, oneOf, text, time } from '../../src/engine/kinds.ts';
 import { resource, toColumn } from '../../src/engine/resource.ts';
 import { Table } from '../../src/store/table.ts';
 import { runs } from '../kit/property.ts';
@@ -117,7 +118,7 @@ test('a draft is read again from the request that makes it, and a row from its r
 });
 
 test('a row is decoded from its columns, and its MAC covers those that have a value, by name', () => {
-  const table = Table.of(Thing);
+  const table = Table.withMac(Thing);
   assert.deepEqual(
     table.columns.map(({ name }) => name),
     ['name', 'colours', 'words', 'max_size', 'part', 'ends_at', 'made_at', 'mac'],
@@ -274,7 +275,7 @@ test('what a reply shows is restored', () => {
 });
 
 test('a table has a column for each field, and its rules are those of values in memory', () => {
-  const { columns, key, limits } = Table.of(Member);
+  const { columns, key, unique } = Table.withMac(Member);
   assert.deepEqual(
     columns.map(({ name, type, isNullable }) => [name, type, isNullable]),
     [
@@ -287,7 +288,7 @@ test('a table has a column for each field, and its rules are those of values in 
       ['mac', 'text', false],
     ],
   );
-  assert.deepEqual([key, limits.unique], [['id'], 'name']);
+  assert.deepEqual([key, unique], [['id'], 'name']);
   const brokenIn = (name: string, value: unknown) => columns.find((each) => each.name === name)?.rule(value) ?? null;
   for (const [name, value] of [
     ['name', 'member:a'],

@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { subjectOf } from '../../src/core/resources.ts';
 import { VaultKeys } from '../../src/crypto/keys.ts';
 import { withMac } from '../../src/ledger/authenticated-rows.ts';
 import { readControl } from '../../src/ledger/read-control.ts';
 import { readControlStates } from '../../src/store/recorded-states.ts';
 import type { Procedure } from '../../src/store/statement.ts';
-import { SUBJECT } from '../../src/vault/audit/recorded-state.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
 
 const KEYS = VaultKeys.create(0, new Uint8Array(32).fill(2));
@@ -20,7 +20,7 @@ async function timeOf(count: number, limitMs = 0): Promise<number> {
     const policy: Policy = { ...Policy.parse(fields), createdAt: 0 };
     return withMac(KEYS.row, 'policy', policy);
   });
-  const states = new Map(policies.map((policy) => [SUBJECT.policy(policy), policy.mac]));
+  const states = new Map(policies.map((policy) => [subjectOf('policy', policy), policy.mac]));
   const store = {
     async run<T>(read: Procedure<T>): Promise<T> {
       if (read instanceof readControlStates) return states as T;

@@ -33,6 +33,7 @@ const KEYWORDS = [
   'minItems',
   'maxItems',
   'minProperties',
+  'maxProperties',
   'patternProperties',
   'contentEncoding',
   '$ref',

@@ -32,8 +32,8 @@ async function openVault(t: TestContext) {
   t.after(() => store.close());
   await store.initialise(KEY_CHECK, headAt(0), T0, KEYS);
   const look = async () => {
-    const { credentials, versions } = await find(store, [key]);
-    const id = credentials[0]?.id;
+    const { rows, versions } = await find(store, [key]);
+    const id = rows.credential[0]?.id;
     return [
       id === undefined ? null : await store.readAccessCount(id),
       [...((versions[0]?.version.content as Uint8Array) ?? [])],

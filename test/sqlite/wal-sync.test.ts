@@ -104,7 +104,7 @@ test('the next batch sees written data immediately; reads outside batches wait f
   const { store, next } = await vaultOnDisk(t);
   await write(store, 1);
   const turn = await store.begin([{ credential: asPath('c1') }]);
-  assert.equal(turn.found.credentials.length, 1);
+  assert.equal(turn.found.rows.credential.length, 1);
   await turn.rollback();
   const looks = [
     store.run(readHead()),

@@ -150,7 +150,7 @@ export class History {
   }
 
   async #putTargets(path: CredentialPath): Promise<void> {
-    const draft = { path, service: null, targets: TARGETS, placement: { kind: 'bearer' as const } };
+    const draft = { path, service: null, allowedTargets: TARGETS, placement: { kind: 'bearer' as const } };
     await this.#submit(putTargets(admin(), draft));
     const credential = this.#model.credentials.get(path);
     if (credential !== undefined) this.#withTargets.add(path);

@@ -1,9 +1,9 @@
 /** A large vault, written directly to the store, and the time for which requests block the event loop. */
 import type { TestContext } from 'node:test';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
+import { subjectOf } from '../../src/core/resources.ts';
 import type { VaultKeys } from '../../src/crypto/keys.ts';
 import { withMac } from '../../src/ledger/authenticated-rows.ts';
-import { SUBJECT } from '../../src/vault/audit/recorded-state.ts';
 import { ENDED_LEASE_RETENTION_MS } from '../../src/vault/leases/lease.ts';
 import { ENTRY_COLUMNS, executeSql, LEASE_COLUMNS } from '../kit/direct-db.ts';
 import { STORE } from '../kit/stores.ts';
@@ -73,7 +73,7 @@ function authenticated(index: number, keys: VaultKeys): string {
   const { mac } = withMac(keys.row, 'credential', row);
   return `UPDATE credentials SET mac = '${mac}' WHERE path = '${path}';
     INSERT INTO audit_entries (${ENTRY_COLUMNS}, subject, state) VALUES (${LEASES + ENTRIES + index}, 'id', '2026-01-31T00:00:00.000Z',
-      'credential.store', 'admin', '*', 'store', 'allowed', NULL, NULL, NULL, NULL, NULL, '', '${SUBJECT.credential(row)}', '${mac}')`;
+      'credential.store', 'admin', '*', 'store', 'allowed', NULL, NULL, NULL, NULL, NULL, '', '${subjectOf('credential', row)}', '${mac}')`;
 }
 
 /** The log's head record does not match the entries written directly, which does not matter to lists. */

@@ -45,9 +45,9 @@ test('a panic ends all leases and brokered requests of an agent; another agent k
   await vault.ledger.submit(createPolicy.operation(admin(), Policy.parse(draft)));
   await put(vault, 'seen');
   await put(vault, 'used');
-  const targets = parseTargets([{ origin, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }]);
+  const allowedTargets = parseTargets([{ origin, allow_networks: ['127.0.0.0/8'], ca_pem: upstream.caPem }]);
   const placement = { kind: 'bearer' as const };
-  await vault.ledger.submit(putTargets(admin(), { path: toPath('used'), service: null, targets, placement }));
+  await vault.ledger.submit(putTargets(admin(), { path: toPath('used'), service: null, allowedTargets, placement }));
   const [suspect, other] = [await addAgent(vault, 'suspect'), await addAgent(vault, 'other')];
   const get = (context: Context) =>
     retrieveCredential(vault, context, { path: toPath('seen'), version: null, ttlSeconds: null });

@@ -2,8 +2,9 @@
  * The fields of a form for a resource as text, and the problems that the rules of the server find in them. Each field
  * is checked separately, so that one problem does not hide another.
  */
+
+import { nounOf } from '../../../src/engine/compounds.ts';
 import { type AnyField, entriesOf, type Fields, isInRequests, isRecord } from '../../../src/engine/field.ts';
-import { nounOf } from '../../../src/engine/kinds.ts';
 import type { DraftOf, ResourceType } from '../../../src/engine/resource.ts';
 
 /** The texts of the inputs, by the field name in messages, such as `limits.concurrent`. Checkboxes have a list. */

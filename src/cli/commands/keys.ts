@@ -2,9 +2,10 @@
 
 import { newPassphraseParameters, slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
 import { newShares } from '../../crypto/shares.ts';
+import { parseField } from '../../engine/field.ts';
 import { choice, text, toggle, wholeNumber } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
-import { parseSlotName, SLOT_KINDS, type SlotKind } from '../../vault/keys/keyset.ts';
+import { KeySlot, SLOT_KINDS, type SlotKind } from '../../vault/keys/keyset.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { describeSlots, slotSecretOf } from '../passphrase.ts';
@@ -35,7 +36,7 @@ const add = defineCommand({
   ],
   async run(invocation, flags, given) {
     const { signal, output } = invocation;
-    const name = parseSlotName(given, 'NAME');
+    const name = parseField(KeySlot.fields.name, given, 'NAME');
     const kind = flags.kind ?? 'passphrase';
     rejectForeignFlags(kind, flags);
     const vault = invocation.connect();
@@ -101,7 +102,7 @@ const remove = defineCommand({
   printsNoRecords: true,
   async run(invocation, flags, given) {
     const { signal } = invocation;
-    const name = parseSlotName(given, 'NAME');
+    const name = parseField(KeySlot.fields.name, given, 'NAME');
     const vault = invocation.connect();
     const describe = async (): Promise<string> => {
       const others = (await vault.keys.slots({ signal })).filter((slot) => slot.name !== name);
@@ -122,7 +123,7 @@ const test = defineCommand({
   flags: { 'passphrase-file': PASSPHRASE_FILE },
   async run(invocation, flags, given) {
     const { signal } = invocation;
-    const name = parseSlotName(given, 'NAME');
+    const name = parseField(KeySlot.fields.name, given, 'NAME');
     const vault = invocation.connect();
     const publicKey = await publicKeyFor(invocation, name, flags['passphrase-file']);
     const result = await vault.keys.testSlot(name, publicKey, { signal });

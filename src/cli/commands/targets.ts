@@ -224,9 +224,15 @@ async function printTargets(output: Output, usage: CredentialTargets): Promise<v
   await output.records(rows, ['origin', 'paths', 'methods', 'allow_networks', 'certificates'], null);
 }
 
-function placementWords({ kind, name, template, username }: CredentialTargets['placement']): string {
-  if (kind === 'header') return `header ${name}: ${template ?? '{value}'}`;
-  if (kind === 'query') return `query parameter ${name}`;
-  if (kind === 'basic') return username === undefined ? 'basic' : `basic with user ${username}`;
-  return 'bearer token';
+function placementWords(placement: CredentialTargets['placement']): string {
+  switch (placement.kind) {
+    case 'header':
+      return `header ${placement.name}: ${placement.template}`;
+    case 'query':
+      return `query parameter ${placement.name}`;
+    case 'basic':
+      return placement.username === undefined ? 'basic' : `basic with user ${placement.username}`;
+    case 'bearer':
+      return 'bearer token';
+  }
 }

@@ -1,21 +1,24 @@
 /** Rows of the route table: key slots, rotation, and the locked vault. SOURCE: docs/keys.md. */
 
 import { Type } from 'typebox';
-import { SlotName } from '../../api/fields.ts';
-import { KeySlotRequest, KeySlotTestRequest, RotateKeyRequest, UnlockRequest } from '../../api/requests.ts';
-import { AttendedSlot, Health, KeySlot, KeySlotTest, RotatedKey, UnlockProgress } from '../../api/responses.ts';
+import { RotateKeyRequest, UnlockRequest } from '../../api/requests.ts';
+import { keySchema, replySchema } from '../../api/resource-schemas.ts';
+import { Health, RotatedKey, UnlockProgress } from '../../api/responses.ts';
 import { ApiError } from '../../engine/errors.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
 import { listKeySlots, removeKeySlot } from '../../vault/keys/key-operations.ts';
 import { addSlot, rotateKey, testSlot } from '../../vault/keys/keys.ts';
-import { parseSlotName } from '../../vault/keys/keyset.ts';
+import { AttendedSlot, KeySlot, KeySlotTest, KeySlotTestRequest, NewSlot } from '../../vault/keys/keyset.ts';
+import { shapedRoute } from '../declared-routes.ts';
 import { type PublicCall, publicRoute, type Route, route } from '../route.ts';
-import { toKeySlotResponse } from '../serialize.ts';
 
 function assertLocal({ isLocal }: Pick<PublicCall<unknown, unknown>, 'isLocal'>): void {
   if (isLocal) return;
   throw new ApiError('ACCESS_DENIED', 'The vault is unlocked over a Unix socket or from this machine only.');
 }
+
+const params = { name: keySchema(KeySlot) };
+const nameIn = (values: Readonly<Record<string, string>>) => KeySlot.parseKey(values['name'] ?? '');
 
 export const keyRoutes: readonly Route[] = [
   route({
@@ -24,55 +27,44 @@ export const keyRoutes: readonly Route[] = [
     path: '/api/v1/key/slots',
     summary: 'List the key slots. Any one of them opens the vault.',
     permission: 'key.slot_list',
-    data: Type.Array(KeySlot),
+    data: Type.Array(replySchema(KeySlot)),
     async handle({ vault, context }) {
-      return { data: (await vault.ledger.read(listKeySlots(context))).map(toKeySlotResponse) };
+      return { data: (await vault.ledger.read(listKeySlots(context))).map(KeySlot.toReply) };
     },
   }),
-  route({
+  shapedRoute({
     id: 'addKeySlot',
     method: 'POST',
     path: '/api/v1/key/slots',
     summary: 'Add a key slot.',
     permission: 'key.slot_add',
     status: 201,
-    body: KeySlotRequest,
-    data: KeySlot,
-    async handle({ vault, context, body }) {
-      const slot = await addSlot(vault, context, {
-        name: parseSlotName(body.name),
-        kind: body.kind,
-        publicKey: body.public_key ?? null,
-        parameters: body.parameters ?? {},
-        key: body.key ?? null,
-      });
-      return { data: toKeySlotResponse(slot) };
-    },
+    body: NewSlot,
+    reply: KeySlot,
+    handle: ({ vault, context, body }) => addSlot(vault, context, body),
   }),
   route({
     id: 'removeKeySlot',
     method: 'DELETE',
     path: '/api/v1/key/slots/{name}',
     summary: 'Remove a key slot, unless it is the last one.',
-    params: { name: SlotName },
+    params,
     permission: 'key.slot_remove',
     async handle({ vault, context, params }) {
-      await vault.ledger.submit(removeKeySlot(context, parseSlotName(params['name'] ?? '')));
+      await vault.ledger.submit(removeKeySlot(context, nameIn(params)));
       return null;
     },
   }),
-  route({
+  shapedRoute({
     id: 'testKeySlot',
     method: 'POST',
     path: '/api/v1/key/slots/{name}/test',
     summary: 'Test whether a key slot opens the vault.',
-    params: { name: SlotName },
+    params,
     permission: 'key.slot_test',
     body: KeySlotTestRequest,
-    data: KeySlotTest,
-    async handle({ vault, context, params, body }) {
-      return { data: await testSlot(vault, context, parseSlotName(params['name'] ?? ''), body.public_key ?? null) };
-    },
+    reply: KeySlotTest,
+    handle: ({ vault, context, params, body }) => testSlot(vault, context, nameIn(params), body.publicKey),
   }),
   route({
     id: 'rotateKey',
@@ -105,7 +97,7 @@ export const keyRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/unlock',
     summary: 'The slots with which a person can unlock the vault. Only while it is locked, and only from this machine.',
-    data: Type.Array(AttendedSlot),
+    data: Type.Array(replySchema(AttendedSlot)),
     isAlwaysServed: true,
     async handle(call) {
       assertLocal(call);

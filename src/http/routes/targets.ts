@@ -2,17 +2,23 @@
 
 import { Type } from 'typebox';
 import { Path } from '../../api/fields.ts';
-import { TargetsRequest } from '../../api/requests.ts';
-import { CatalogueService, CredentialTargets } from '../../api/responses.ts';
+import { replySchema } from '../../api/resource-schemas.ts';
 import { authorize } from '../../core/operation.ts';
 import { parsePath } from '../../core/path.ts';
-import { completeUsage, SERVICES } from '../../vault/catalogue/catalogue.ts';
+import {
+  CatalogueService,
+  completeBinding,
+  SERVICES,
+  TargetsRequest,
+  toServiceReply,
+} from '../../vault/catalogue/catalogue.ts';
+import { CredentialTargets } from '../../vault/use/target.ts';
 import { deleteTargets, putTargets, readTargets } from '../../vault/use/target-operations.ts';
+import { shapedRoute } from '../declared-routes.ts';
 import { type Route, route } from '../route.ts';
-import { toServiceResponse, toTargetsResponse } from '../serialize.ts';
 
 export const targetRoutes: readonly Route[] = [
-  route({
+  shapedRoute({
     id: 'putTargets',
     method: 'PUT',
     path: '/api/v1/targets/{path}',
@@ -20,26 +26,23 @@ export const targetRoutes: readonly Route[] = [
     permission: 'target.put',
     params: { path: Path },
     body: TargetsRequest,
-    data: CredentialTargets,
-    represent: toTargetsResponse,
-    async handle({ vault, context, params, body }) {
-      const draft = { path: parsePath(params['path'] ?? ''), ...completeUsage(body) };
-      return { data: toTargetsResponse(await vault.ledger.submit(putTargets(context, draft))) };
+    reply: CredentialTargets,
+    represent: CredentialTargets.toReply,
+    handle({ vault, context, params, body }) {
+      const draft = { path: parsePath(params['path'] ?? ''), ...completeBinding(body) };
+      return vault.ledger.submit(putTargets(context, draft));
     },
   }),
-  route({
+  shapedRoute({
     id: 'readTargets',
     method: 'GET',
     path: '/api/v1/targets/{path}',
     summary: 'Read where a credential may be used.',
     permission: 'target.read',
     params: { path: Path },
-    data: CredentialTargets,
-    represent: toTargetsResponse,
-    async handle({ vault, context, params }) {
-      const path = parsePath(params['path'] ?? '');
-      return { data: toTargetsResponse(await vault.ledger.read(readTargets(context, path))) };
-    },
+    reply: CredentialTargets,
+    represent: CredentialTargets.toReply,
+    handle: ({ vault, context, params }) => vault.ledger.read(readTargets(context, parsePath(params['path'] ?? ''))),
   }),
   route({
     id: 'deleteTargets',
@@ -48,7 +51,7 @@ export const targetRoutes: readonly Route[] = [
     summary: 'Delete the targets of a credential, which then cannot be used. Ends its use leases.',
     permission: 'target.delete',
     params: { path: Path },
-    represent: toTargetsResponse,
+    represent: CredentialTargets.toReply,
     async handle({ vault, context, params }) {
       await vault.ledger.submit(deleteTargets(context, parsePath(params['path'] ?? '')));
       return null;
@@ -60,10 +63,10 @@ export const targetRoutes: readonly Route[] = [
     path: '/api/v1/services',
     summary: 'List the services whose targets and placement the catalogue has.',
     permission: 'target.read',
-    data: Type.Array(CatalogueService),
+    data: Type.Array(replySchema(CatalogueService)),
     async handle({ vault, context }) {
       await vault.ledger.read(authorize(context, 'target.read'));
-      return { data: SERVICES.map(toServiceResponse) };
+      return { data: SERVICES.map(toServiceReply) };
     },
   }),
 ];

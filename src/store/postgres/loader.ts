@@ -2,24 +2,21 @@
  * Loads the read sets of a transaction, with one statement per kind of row, and the rows held in memory that other
  * nodes changed. Such rows and removals store the epoch of the batch that wrote them.
  */
-import type { ReadSet } from '../../core/batch-state.ts';
-import { HELD_RESOURCES, type HeldResource } from '../../core/change.ts';
+import type { LoadedResource, ReadSet } from '../../core/batch-state.ts';
 import type { ChallengeId, CredentialId, CredentialType } from '../../core/names.ts';
-import { SUBJECT } from '../../vault/audit/recorded-state.ts';
+import {
+  HELD_RESOURCES,
+  type HeldResource,
+  isRecorded,
+  type KeyedResource,
+  type RowOf,
+  subjectOf,
+} from '../../core/resources.ts';
 import { MAX_APPROVALS_OF_KEY } from '../approval-lists.ts';
 import { newestState, subjectIn, toStates } from '../recorded-states.ts';
-import {
-  APPROVALS,
-  CREDENTIAL_TARGETS,
-  CREDENTIALS,
-  IDEMPOTENCY_RECORDS,
-  KEY_SLOTS,
-  LEASES,
-  RESOURCE_TABLES,
-  SESSIONS,
-} from '../schema.ts';
+import { CREDENTIALS, KEY_SLOTS, LEASES, RESOURCE_TABLES } from '../schema.ts';
 import { type Row, raw, type Statement, sql } from '../statement.ts';
-import type { ControlChanges, HeldPut, HeldRemove, LoadedFromStore } from '../store.ts';
+import type { Authenticated, ControlChanges, HeldPut, HeldRemove, LoadedFromStore } from '../store.ts';
 import type { Table } from '../table.ts';
 import type { Connection } from './connection.ts';
 import { numberArray, textArray } from './dialect.ts';
@@ -30,59 +27,60 @@ const NONE = -1;
 
 /** Loads each row once, in one round trip. Call before awaiting anything in the transaction. */
 export async function loadRows(connection: Connection, reads: readonly ReadSet[]): Promise<LoadedFromStore> {
-  const find = async (
-    key: 'session' | 'lease' | 'leaseToken' | 'challenge' | 'idempotency',
-    list: Statement,
-    where: string,
-  ) => {
-    const keys = new Set(reads.flatMap((read) => read[key] ?? []));
+  const find = async (key: keyof ReadSet, list: Statement, where: string) => {
+    const keys = new Set(reads.flatMap((read) => (read[key] === undefined ? [] : String(read[key]))));
     return keys.size === 0 ? [] : connection.query`SELECT ${list} FROM ${raw(where)} = ANY(${textArray(keys)}::text[])`;
   };
-  const [
-    credentials,
-    histories,
-    bindings,
-    sessions,
-    leases,
-    leasesOfTokens,
-    challenges,
-    idempotencyRecords,
-    keySlots,
-    approvals,
-    states,
-  ] = await Promise.all([
-    loadCredentials(connection, reads),
-    loadHistories(connection, reads),
-    loadTargetBindings(connection, reads),
-    find('session', SESSIONS.list, 'sessions WHERE token_hash'),
-    find('lease', LEASES.list, 'effective_leases WHERE id'),
-    find('leaseToken', LEASES.list, 'effective_leases WHERE token_hash'),
-    find('challenge', raw('id'), 'spent_challenges WHERE id'),
-    find('idempotency', IDEMPOTENCY_RECORDS.list, 'idempotency_records WHERE id'),
-    reads.some((read) => read.keySlots) ? connection.query`SELECT ${KEY_SLOTS.list} FROM key_slots` : [],
-    loadApprovals(connection, reads),
-    loadStates(connection, reads),
-  ]);
+  const findRows = (resource: Exclude<KeyedResource, 'approval'>) =>
+    find(resource, withState(resource), `${RESOURCE_TABLES[resource].name} WHERE ${RESOURCE_TABLES[resource].key[0]}`);
+  const [credentials, histories, targets, session, reply, approval, leases, leasesOfTokens, challenges, keySlots] =
+    await Promise.all([
+      loadCredentials(connection, reads),
+      loadHistories(connection, reads),
+      findRows('targets'),
+      findRows('session'),
+      findRows('reply'),
+      loadApprovals(connection, reads),
+      find('lease', LEASES.list, 'effective_leases WHERE id'),
+      find('leaseToken', LEASES.list, 'effective_leases WHERE token_hash'),
+      find('challenge', raw('id'), 'spent_challenges WHERE id'),
+      reads.some((read) => read.keySlots) ? connection.query`SELECT ${KEY_SLOTS.list} FROM key_slots` : [],
+    ]);
   const byId = new Map(credentials.map((row) => [row['id'], row]));
   const versions = new Map(
     credentials.flatMap((row) => (row['sealed'] === null ? [] : [[`${row['number']} ${row['id']}`, row]])),
   );
+  const states = new Map<string, string>();
+  const decode = <R extends LoadedResource>(resource: R, rows: Iterable<Row>): Authenticated<RowOf[R]>[] => {
+    const table: Table<Authenticated<RowOf[R]>> = RESOURCE_TABLES[resource];
+    return Array.from(rows, (row) => {
+      const decoded = table.decode(row);
+      const state = row['recorded_state'];
+      if (isRecorded(resource) && typeof state === 'string') states.set(subjectOf(resource, decoded as never), state);
+      return decoded;
+    });
+  };
   return {
-    credentials: Array.from(byId.values(), (row) => CREDENTIALS.decode(row)),
+    rows: {
+      credential: decode('credential', byId.values()),
+      targets: decode('targets', targets),
+      session: decode('session', session),
+      reply: decode('reply', reply),
+      approval: decode('approval', approval),
+    },
     versions: Array.from(versions.values(), toLoadedVersion),
     histories: gatherHistories(histories),
-    sessions: sessions.map((row) => SESSIONS.decode(row)),
     leases: [...leases, ...leasesOfTokens].map((row) => LEASES.decode(row)),
-    bindings: bindings.map((row) => CREDENTIAL_TARGETS.decode(row)),
-    idempotencyRecords: idempotencyRecords.map((row) => IDEMPOTENCY_RECORDS.decode(row)),
-    approvals: approvals.map((row) => APPROVALS.decode(row)),
-    states: new Map([
-      ...toStates(states),
-      ...toStates(approvals.map(({ id, state }) => ({ subject: `approval:${id}`, state }))),
-    ]),
+    states,
     keySlots: keySlots.map((row) => KEY_SLOTS.decode(row)),
     spentChallenges: challenges.map(({ id }) => String(id) as ChallengeId),
   };
+}
+
+/** The columns of the rows, and what the newest entry about each records. */
+function withState(resource: LoadedResource): Statement {
+  const { list } = RESOURCE_TABLES[resource];
+  return isRecorded(resource) ? sql`${list}, ${newestState(subjectIn(resource))} AS recorded_state` : list;
 }
 
 /** Each wanted version of a credential with its credential, or the credential without a version. */
@@ -96,7 +94,7 @@ async function loadCredentials(connection: Connection, reads: readonly ReadSet[]
   if (wanted.size === 0) return [];
   const keys = [...wanted.values()];
   return connection.query`
-    SELECT ${CREDENTIALS.listOf('c.')}, v.version AS number, v.type AS stored_type, v.created_at AS stored_at, v.sealed
+    SELECT ${CREDENTIALS.listOf('c.')}, ${newestState(subjectIn('credential', 'c'))} AS recorded_state, v.version AS number, v.type AS stored_type, v.created_at AS stored_at, v.sealed
     FROM unnest(${textArray(keys.map(({ path }) => path))}::text[],
                 ${numberArray(keys.map(({ version }) => version))}::bigint[]) AS w (path, version)
     JOIN credentials c ON c.path = w.path COLLATE "C"
@@ -104,36 +102,15 @@ async function loadCredentials(connection: Connection, reads: readonly ReadSet[]
       AND v.version = CASE w.version WHEN ${NEWEST}::bigint THEN c.version ELSE w.version END`;
 }
 
-async function loadTargetBindings(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
-  const paths = new Set(reads.flatMap(({ credential, binding }) => (binding && credential ? [credential] : [])));
-  if (paths.size === 0) return [];
-  return connection.query`SELECT ${CREDENTIAL_TARGETS.list} FROM credential_targets WHERE path = ANY(${textArray(paths)}::text[])`;
-}
-
 async function loadApprovals(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
   const ids = new Set(reads.flatMap(({ approval }) => approval ?? []));
   const keys = new Set(reads.flatMap(({ approvalKey }) => approvalKey ?? []));
   if (ids.size === 0 && keys.size === 0) return [];
-  return connection.query`SELECT ${APPROVALS.list}, ${newestState(raw("'approval:' || approvals.id"))} AS state FROM approvals
+  return connection.query`SELECT ${withState('approval')} FROM approvals
     WHERE id = ANY(${textArray(ids)}::text[]) OR id IN (
       SELECT found.id FROM unnest(${textArray(keys)}::text[]) AS wanted (key)
       CROSS JOIN LATERAL (SELECT id FROM approvals WHERE key = wanted.key COLLATE "C"
         ORDER BY id DESC LIMIT ${raw(String(MAX_APPROVALS_OF_KEY))}) AS found)`;
-}
-
-async function loadStates(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
-  const subjects = new Set<string>();
-  const sessions = new Set<string>();
-  for (const { credential: path, binding, session } of reads) {
-    if (path !== undefined) subjects.add(SUBJECT.credential({ path }));
-    if (path !== undefined && binding) subjects.add(SUBJECT.targets({ path }));
-    if (session !== undefined) sessions.add(session);
-  }
-  if (subjects.size === 0 && sessions.size === 0) return [];
-  return connection.query`SELECT wanted.subject, ${newestState(raw('wanted.subject'))} AS state FROM (
-    SELECT unnest(${textArray(subjects)}::text[]) COLLATE "C"
-    UNION ALL SELECT 'session:' || issued_at || ':' || token_hash FROM sessions
-      WHERE token_hash = ANY(${textArray(sessions)}::text[])) AS wanted (subject)`;
 }
 
 async function loadHistories(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
@@ -182,7 +159,7 @@ export async function readControl(
   const isMissed = sql`epoch > ${afterEpoch}::bigint`;
   const subjects = HELD_RESOURCES.map(
     (resource) => sql`SELECT ${subjectIn(resource)} FROM ${raw(RESOURCE_TABLES[resource].name)} WHERE ${isMissed}
-      UNION SELECT ${subjectIn(resource)} FROM control_removals WHERE resource = ${resource} AND ${isMissed}`,
+      UNION SELECT ${subjectIn(resource, 'control_removals')} FROM control_removals WHERE resource = ${resource} AND ${isMissed}`,
   ).reduce((all, each) => sql`${all} UNION ${each}`);
   const [removed, states, ...changed] = await Promise.all([
     connection.query`SELECT resource, id, name FROM control_removals WHERE ${isMissed}`,

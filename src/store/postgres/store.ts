@@ -2,11 +2,12 @@
 
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
+import type { StoredCheckpoint } from '../../vault/audit/proofs.ts';
 import type { InitialKeys } from '../../vault/keys/keyset.ts';
 import { insertCheckpoint, readCheckpoint } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
 import type { Store, StoreMeasures, StreamLog } from '../port.ts';
-import { KEY_SLOTS, KEYSET, type StoredCheckpoint } from '../schema.ts';
+import { KEY_SLOTS, KEYSET } from '../schema.ts';
 import type { Procedure } from '../statement.ts';
 import type {
   Committed,

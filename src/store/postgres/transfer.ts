@@ -1,5 +1,5 @@
 /** Reads a vault from PostgreSQL, without changing it, and writes one into an empty database. */
-import { HELD_RESOURCES } from '../../core/change.ts';
+import { HELD_RESOURCES } from '../../core/resources.ts';
 import { StoreError } from '../errors.ts';
 import { RESOURCE_TABLES, TABLES } from '../schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from '../statement.ts';

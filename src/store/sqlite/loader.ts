@@ -3,20 +3,13 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { SUBJECT } from '../../vault/audit/recorded-state.ts';
+import { isRecorded, KEYED_RESOURCES, type KeyedResource, type RowOf, subjectOf } from '../../core/resources.ts';
 import type { CredentialVersion } from '../../vault/credentials/credential.ts';
 import { MAX_APPROVALS_OF_KEY } from '../approval-lists.ts';
-import {
-  APPROVALS,
-  CREDENTIAL_TARGETS,
-  CREDENTIAL_VERSIONS,
-  CREDENTIALS,
-  IDEMPOTENCY_RECORDS,
-  KEY_SLOTS,
-  LEASES,
-  SESSIONS,
-} from '../schema.ts';
-import type { LoadedFromStore } from '../store.ts';
+import { CREDENTIAL_VERSIONS, CREDENTIALS, KEY_SLOTS, LEASES, RESOURCE_TABLES } from '../schema.ts';
+import type { Row } from '../statement.ts';
+import type { Authenticated, LoadedFromStore } from '../store.ts';
+import type { Table } from '../table.ts';
 import type { CountRowId } from './access-counts.ts';
 import type { CachedCredential, CredentialCache, RecordedCredential } from './credential-cache.ts';
 import { readAll } from './statements.ts';
@@ -51,6 +44,7 @@ function toCredentialWithNewest(row: unknown): CachedCredential {
 }
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
+type Found = Mutable<Omit<LoadedFromStore, 'rows'>> & { readonly rows: Mutable<LoadedFromStore['rows']> };
 
 interface LoadedCredential extends RecordedCredential {
   /** The versions that were queried, whether found or not. */
@@ -70,15 +64,12 @@ export class RowLoader {
   readonly #newest: StatementSync;
   readonly #version: StatementSync;
   readonly #history: StatementSync;
-  readonly #session: StatementSync;
+  readonly #byKey: Readonly<Record<KeyedResource, StatementSync>>;
   readonly #lease: StatementSync;
   readonly #leaseOfToken: StatementSync;
-  readonly #binding: StatementSync;
   readonly #spent: StatementSync;
-  readonly #idempotencyRecord: StatementSync;
   readonly #state: StatementSync;
   readonly #keySlots: StatementSync;
-  readonly #approval: StatementSync;
   readonly #approvalsOfKey: StatementSync;
 
   constructor(database: DatabaseSync, cache: CredentialCache) {
@@ -88,15 +79,21 @@ export class RowLoader {
     this.#newest.setReturnArrays(true);
     this.#version = database.prepare(VERSION);
     this.#history = database.prepare(HISTORY);
-    this.#session = database.prepare('SELECT * FROM sessions WHERE token_hash = ?');
+    const byKey = (resource: KeyedResource): StatementSync => {
+      const { name, key } = RESOURCE_TABLES[resource];
+      return database.prepare(`SELECT * FROM ${name} WHERE ${key[0]} = ?`);
+    };
+    this.#byKey = {
+      session: byKey('session'),
+      targets: byKey('targets'),
+      approval: byKey('approval'),
+      reply: byKey('reply'),
+    };
     this.#lease = database.prepare('SELECT * FROM effective_leases WHERE id = ?');
     this.#leaseOfToken = database.prepare('SELECT * FROM effective_leases WHERE token_hash = ?');
-    this.#binding = database.prepare('SELECT * FROM credential_targets WHERE path = ?');
     this.#spent = database.prepare('SELECT 1 FROM spent_challenges WHERE id = ?');
     this.#state = database.prepare('SELECT state FROM audit_entries WHERE subject = ? ORDER BY seq DESC LIMIT 1');
-    this.#idempotencyRecord = database.prepare('SELECT * FROM idempotency_records WHERE id = ?');
     this.#keySlots = database.prepare('SELECT * FROM key_slots');
-    this.#approval = database.prepare('SELECT * FROM approvals WHERE id = ?');
     this.#approvalsOfKey = database.prepare(
       `SELECT * FROM approvals WHERE key = ? ORDER BY id DESC LIMIT ${MAX_APPROVALS_OF_KEY}`,
     );
@@ -116,17 +113,13 @@ export class RowLoader {
 
   #load(reads: readonly ReadSet[]): LoadResult {
     const states = new Map<string, string>();
-    const found: Mutable<LoadedFromStore> = {
+    const found: Found = {
       states,
-      credentials: [],
+      rows: { session: [], credential: [], targets: [], approval: [], reply: [] },
       versions: [],
       histories: [],
-      sessions: [],
       leases: [],
       spentChallenges: [],
-      bindings: [],
-      idempotencyRecords: [],
-      approvals: [],
       keySlots: [],
     };
     const credentials = new Map<CredentialPath, LoadedCredential | null>();
@@ -134,13 +127,20 @@ export class RowLoader {
     const isNew = (key: string): boolean => !seen.has(key) && seen.add(key) !== undefined;
     for (const read of reads) {
       if (read.credential !== undefined) this.#loadCredential(read.credential, read, credentials, found, states);
-      if (read.session !== undefined && isNew(`session ${read.session}`)) {
-        const [row] = readAll(this.#session, read.session);
-        if (row !== undefined) {
-          const session = SESSIONS.decode(row);
-          found.sessions.push(session);
-          this.#loadState(SUBJECT.session(session), states);
+      for (const resource of KEYED_RESOURCES) {
+        const key = read[resource];
+        if (key !== undefined && isNew(`${resource} ${key}`)) {
+          this.#add(resource, readAll(this.#byKey[resource], key), found, states);
         }
+      }
+      if (read.approvalKey !== undefined && isNew(`approvals ${read.approvalKey}`)) {
+        const rows = readAll(this.#approvalsOfKey, read.approvalKey);
+        this.#add(
+          'approval',
+          rows.filter(({ id }) => isNew(`approval ${id}`)),
+          found,
+          states,
+        );
       }
       if (read.lease !== undefined && isNew(`lease ${read.lease}`)) {
         const [row] = readAll(this.#lease, read.lease);
@@ -150,41 +150,26 @@ export class RowLoader {
         const [row] = readAll(this.#leaseOfToken, read.leaseToken);
         if (row !== undefined) found.leases.push(LEASES.decode(row));
       }
-      if (read.binding && read.credential !== undefined && isNew(`binding ${read.credential}`)) {
-        const [row] = readAll(this.#binding, read.credential);
-        if (row !== undefined) {
-          found.bindings.push(CREDENTIAL_TARGETS.decode(row));
-          this.#loadState(SUBJECT.targets({ path: read.credential }), states);
-        }
-      }
       if (read.challenge !== undefined && this.#spent.get(read.challenge) !== undefined) {
         found.spentChallenges.push(read.challenge);
       }
       if (read.keySlots && isNew('key slots')) {
         found.keySlots.push(...readAll(this.#keySlots).map((row) => KEY_SLOTS.decode(row)));
       }
-      if (read.idempotency !== undefined && isNew(`idempotency ${read.idempotency}`)) {
-        const [row] = readAll(this.#idempotencyRecord, read.idempotency);
-        if (row !== undefined) found.idempotencyRecords.push(IDEMPOTENCY_RECORDS.decode(row));
-      }
     }
-    this.#loadApprovals(reads, found, states);
     const countIds = new Map<CredentialId, CountRowId>();
     for (const credential of credentials.values())
       if (credential !== null) countIds.set(credential.credential.id, credential.countId);
     return { found, countIds };
   }
 
-  #loadApprovals(reads: readonly ReadSet[], found: Mutable<LoadedFromStore>, states: Map<string, string>): void {
-    const ids = new Set(reads.flatMap(({ approval }) => approval ?? []));
-    const keys = new Set(reads.flatMap(({ approvalKey }) => approvalKey ?? []));
-    const rows = [...ids].flatMap((id) => readAll(this.#approval, id));
-    for (const key of keys) rows.push(...readAll(this.#approvalsOfKey, key));
-    for (const row of rows) {
-      const approval = APPROVALS.decode(row);
-      if (states.has(SUBJECT.approval(approval))) continue;
-      found.approvals.push(approval);
-      this.#loadState(SUBJECT.approval(approval), states);
+  /** Adds the rows, and what the audit log records about them. */
+  #add(resource: KeyedResource, rows: readonly Row[], found: Found, states: Map<string, string>): void {
+    const table: Table<object> = RESOURCE_TABLES[resource];
+    const added: object[] = found.rows[resource];
+    for (const row of rows.map((each) => table.decode(each) as Authenticated<RowOf[KeyedResource]>)) {
+      added.push(row);
+      if (isRecorded(resource)) this.#loadState(subjectOf(resource, row as never), states);
     }
   }
 
@@ -192,7 +177,7 @@ export class RowLoader {
     path: CredentialPath,
     { version, history }: ReadSet,
     loaded: Map<CredentialPath, LoadedCredential | null>,
-    found: Mutable<LoadedFromStore>,
+    found: Found,
     states: Map<string, string>,
   ): void {
     let known = loaded.get(path);
@@ -201,7 +186,7 @@ export class RowLoader {
       known = credential === null ? null : { ...credential, versions: new Set(), hasHistory: false };
       loaded.set(path, known);
       if (known !== null) {
-        found.credentials.push(known.credential);
+        found.rows.credential.push(known.credential);
         if (known.state !== null) states.set(known.subject, known.state);
       }
     }
@@ -238,7 +223,7 @@ export class RowLoader {
     const [row] = readAll(this.#newest, path);
     if (row === undefined) return null;
     const { credential, countId, newest } = toCredentialWithNewest(row);
-    const subject = SUBJECT.credential({ path });
+    const subject = subjectOf('credential', { path });
     const state = this.#findState(subject);
     const value = newest ?? this.#findVersion(credential.id, credential.version);
     const read = { credential, countId, newest: value, subject, state };

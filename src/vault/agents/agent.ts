@@ -1,8 +1,9 @@
 /** Agents: the programs that use credentials. SOURCE: docs/api.md, "Agents". */
 import * as grammar from '../../core/grammars.ts';
 import type { AgentId, PublicKey } from '../../core/names.ts';
+import { list } from '../../engine/compounds.ts';
 import { byDefault, internal, nullable, optional, setByServer, type ValueOf } from '../../engine/field.ts';
-import { integer, list, text, time } from '../../engine/kinds.ts';
+import { integer, text, time } from '../../engine/kinds.ts';
 import { type DraftOf, resource, shape } from '../../engine/resource.ts';
 import type { Operator } from '../operators/operator.ts';
 
@@ -13,6 +14,10 @@ export const Agent = resource('agent', {
   table: 'agents',
   id: 'id',
   key: 'name',
+  isHeld: true,
+  // WHY the name and not the id: an agent that is registered again replaces what the audit log says about the previous
+  // one, as its row does.
+  subject: { prefix: 'agent:', fields: ['name'], isCaseless: true },
   fields: {
     /** Immutable: an agent registered again under the same name gets a new id and inherits nothing. */
     id: internal(text(grammar.id<AgentId>())),

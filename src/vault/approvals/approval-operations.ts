@@ -166,7 +166,7 @@ export interface ApprovalPlace {
 export type DigestOf = (text: string) => string;
 
 function readsOf({ id, path }: ApprovalPlace) {
-  return { approval: id, credential: path, binding: true as const };
+  return { approval: id, credential: path, targets: path };
 }
 
 /** The approval without any effect from now on. */

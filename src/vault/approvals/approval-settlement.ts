@@ -3,7 +3,7 @@
  * changed. Until then the time and the comparison at each use decide the same. SOURCE: docs/approvals.md.
  */
 
-import type { Resource } from '../../core/change.ts';
+import type { Resource } from '../../core/resources.ts';
 import { sha256Base64 } from '../../crypto/primitives.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';

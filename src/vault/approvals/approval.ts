@@ -12,10 +12,11 @@ import {
   type TokenHash,
 } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
+import { list, record } from '../../engine/compounds.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { internal, nullable, parseField, type ReplyOf, type ValueOf } from '../../engine/field.ts';
-import { anyText, count, list, oneOf, record, text, time } from '../../engine/kinds.ts';
-import { shape } from '../../engine/resource.ts';
+import { anyText, bytes, count, oneOf, text, time } from '../../engine/kinds.ts';
+import { shape, stored } from '../../engine/resource.ts';
 import type { Agent } from '../agents/agent.ts';
 import { canSignIn, hasRole, type Operator } from '../operators/operator.ts';
 import {
@@ -79,7 +80,12 @@ const FIELDS = {
   grantEndsAt: nullable(time({ wire: 'grant_ends_at' })),
   expiresAt: time(),
 };
-export const APPROVAL_ROWS = { table: 'approvals', key: 'id', fields: FIELDS } as const;
+export const APPROVAL_ROWS = stored({
+  table: 'approvals',
+  key: 'id',
+  subject: { prefix: 'approval:', fields: ['id'] },
+  fields: FIELDS,
+});
 export type Approval = ValueOf<typeof FIELDS>;
 
 const { id, nonce, status, agentName, action, path, approvers, method, host, targetPath, purpose } = FIELDS;
@@ -104,11 +110,13 @@ export const toApprovalReply =
       covers: describeScope(approval),
     });
 
-export interface ApprovalRequest {
-  readonly id: ApprovalId;
-  readonly expiresAt: number;
-  readonly sealed: Uint8Array;
-}
+/** What each approval is about, encrypted. */
+export const APPROVAL_REQUEST_ROWS = stored({
+  table: 'approval_requests',
+  key: ['id'],
+  fields: { id, expiresAt: time(), sealed: bytes({ min: 1, max: 8 * 1024 * 1024 }) },
+});
+export type ApprovalRequest = ValueOf<typeof APPROVAL_REQUEST_ROWS.fields>;
 
 /** How long a retry still learns that its request timed out or was withdrawn; afterwards it asks again. */
 export const ENDED_NOTICE_MS = 60_000;
@@ -179,7 +187,7 @@ export interface ApprovalBasis {
 export function basisText({ policies, credentialId, binding, holder }: ApprovalBasis): string {
   const byName = [...new Map(policies.map((policy) => [policy.name, policy])).values()];
   const rules = byName.sort((a, b) => (a.name < b.name ? -1 : 1)).map((policy) => Policy.toReply(policy));
-  const targets = binding === null ? null : [binding.service, binding.targets, binding.placement];
+  const targets = binding === null ? null : [binding.service, binding.allowedTargets, binding.placement];
   const { publicKey = null, formerPublicKey = null, sessionsEndedAt = null } = holder ?? {};
   return JSON.stringify([rules, credentialId, targets, publicKey, formerPublicKey, sessionsEndedAt]);
 }

@@ -3,8 +3,12 @@
  * An entry never holds a value, a token, a session or a signature.
  */
 import type { Denial } from '../../core/denials.ts';
+import * as grammar from '../../core/grammars.ts';
 import type { ActorName, EntryId } from '../../core/names.ts';
 import { EVENT_TYPES, type EventType } from '../../core/permissions.ts';
+import { type Grammar, nullable, type ValueOf } from '../../engine/field.ts';
+import { anyText, count, integer, oneOf, positive, text } from '../../engine/kinds.ts';
+import { stored } from '../../engine/resource.ts';
 
 export const RESULTS = ['allowed', 'denied', 'not_found', 'error'] as const;
 export type AuditResult = (typeof RESULTS)[number];
@@ -58,82 +62,70 @@ export const USE_ENDS = ['complete', 'client', 'upstream', 'revoked', 'expired',
 /** How a use ended. `upstream`: the upstream broke off; `failed`: it was never reached, or the broker ended. */
 export type UseEnd = (typeof USE_ENDS)[number];
 
-/** The types of columns. A question mark stands for a value that may be null. */
-interface ColumnValues {
-  text: string;
-  'text?': string | null;
-  number: number;
-  'number?': number | null;
-}
+/** The state of a removed row. */
+export const REMOVED = 'removed';
 
-const BASE_COLUMNS = {
-  seq: 'number',
-  id: 'text',
-  /** ISO 8601 in UTC with milliseconds and `Z`. */
-  timestamp: 'text',
-  event_type: 'text',
-  agent_name: 'text',
-  resource: 'text',
-  action: 'text',
-  result: 'text',
-  policy_name: 'text?',
-  lease_id: 'text?',
-  /** The code of a denial, of `src/core/denial-table.ts`. */
-  code: 'text?',
-  reason: 'text?',
-  request_id: 'text?',
-  remote_addr: 'text?',
-  /** Base64 of the entry's MAC, 32 bytes, which covers the previous entry's MAC too. */
-  hmac: 'text',
-} as const;
-
-/** The fields of a use. An intent has the first three, a result the others. */
-const USE_COLUMNS = {
-  method: 'text?',
-  host: 'text?',
-  /** The path without the query. */
-  target_path: 'text?',
-  status: 'number?',
-  /** Bytes of the body that went to the upstream. */
-  bytes_in: 'number?',
-  /** Bytes of the body that the caller got. */
-  bytes_out: 'number?',
-  redactions: 'number?',
-  ended: 'text?',
-} as const;
-
-/**
- * The row that the entry created, changed or removed, and its MAC afterwards. SOURCE:
- * src/vault/audit/recorded-state.ts.
- */
-const STATE_COLUMNS = { subject: 'text?', state: 'text?' } as const;
-
-/** The only list of an entry's fields: the columns of the table in their order. */
-export const ENTRY_COLUMNS = { ...BASE_COLUMNS, ...USE_COLUMNS, ...STATE_COLUMNS } as const satisfies Readonly<
-  Record<string, keyof ColumnValues>
->;
-
-type Fields<Columns extends Readonly<Record<string, keyof ColumnValues>>> = {
-  readonly [Name in keyof Columns]: ColumnValues[Columns[Name]];
+const WORD = grammar.matching(/^[a-z_]+$/, [1, 64], 'must be a word of a-z and _');
+const EVENT = grammar.matching(/^[a-z_]+\.[a-z_]+$/, [3, 64], 'must be two words separated by a dot');
+const STATE: Grammar<string> = {
+  ...grammar.hash(),
+  parse: (given, field) => (given === REMOVED ? given : grammar.hash().parse(given, field)),
+};
+// Texts are of any characters where they may be from a request. What prints them escapes them.
+const BASE = {
+  seq: positive({ description: '1, 2, 3 …' }),
+  id: text<string>(grammar.id()),
+  timestamp: text(grammar.timestamp),
+  event_type: text(EVENT, { description: 'Such as `credential.retrieve`.' }),
+  agent_name: text<string, undefined>(grammar.actorName, { description: 'An agent, `admin` or `service`.' }),
+  resource: anyText({ description: 'A credential path, `policy:<name>`, `agent:<name>`, `lease:<id>` or `*`.' }),
+  action: text(WORD),
+  result: oneOf<string>(RESULTS, { description: `${RESULTS.map((result) => `\`${result}\``).join(', ')}.` }),
+  policy_name: nullable(anyText()),
+  lease_id: nullable(text<string>(grammar.id())),
+  code: nullable(text(WORD, { description: 'The cause of a denial, such as `no_policy`; `reason` is its text.' })),
+  reason: nullable(anyText()),
+  request_id: nullable(anyText()),
+  remote_addr: nullable(anyText()),
+  /** The entry's MAC, which covers the previous entry's MAC too. */
+  hmac: text(grammar.hash()),
 };
 
-/** The fields of a use, with the names of the columns. */
-export interface UseFields extends Omit<Fields<typeof USE_COLUMNS>, 'ended'> {
-  readonly ended: UseEnd | null;
-}
+/** The fields of a use. An intent has the first three, a result the others. */
+const USE = {
+  method: nullable(anyText()),
+  host: nullable(anyText()),
+  /** The path without the query. */
+  target_path: nullable(anyText()),
+  status: nullable(integer({ min: 0, max: 999 })),
+  /** Bytes of the body that were sent to the upstream. */
+  bytes_in: nullable(count()),
+  /** Bytes of the body that the caller received. */
+  bytes_out: nullable(count()),
+  redactions: nullable(count()),
+  ended: nullable(oneOf(USE_ENDS)),
+};
+export type UseFields = ValueOf<typeof USE>;
+
+/** The row that the entry created, changed or removed, and its MAC afterwards. SOURCE: src/core/resources.ts. */
+const CHANGE = { subject: nullable(anyText()), state: nullable(text(STATE)) };
+
+/** The only list of an entry's fields, in the order of the columns. */
+export const ENTRY_ROWS = stored({ table: 'audit_entries', key: ['seq'], fields: { ...BASE, ...USE, ...CHANGE } });
 
 export interface AuditEntry
-  extends Fields<typeof BASE_COLUMNS>,
-    Partial<Fields<typeof USE_COLUMNS>>,
-    Partial<Fields<typeof STATE_COLUMNS>> {}
+  extends ValueOf<typeof BASE>,
+    Partial<ValueOf<typeof USE>>,
+    Partial<ValueOf<typeof CHANGE>> {}
 
 export type EntryWithoutMac = Omit<AuditEntry, 'hmac'>;
 
 const keysOf = <Name extends string>(columns: Readonly<Record<Name, unknown>>) => Object.keys(columns) as Name[];
-export const ENTRY_FIELDS = keysOf(ENTRY_COLUMNS);
+export const ENTRY_FIELDS = keysOf(ENTRY_ROWS.fields);
 const COVERED_FIELDS = ENTRY_FIELDS.filter((field) => field !== 'hmac');
-export const USE_FIELDS = keysOf(USE_COLUMNS);
-export const RARE_FIELDS = [...USE_FIELDS, ...keysOf(STATE_COLUMNS)] as const;
+export const USE_FIELDS = keysOf(USE);
+/** The fields that are null in most entries. */
+export const RARE_FIELDS = [...USE_FIELDS, ...keysOf(CHANGE)] as const;
 
 const ENTRY_FORMAT = 'leasehold-audit-v1';
 

@@ -1,7 +1,9 @@
 /** Checkpoints and proofs, as they are handed out. SOURCE: docs/api.md, "The audit log"; docs/audit.md. */
+import * as grammar from '../../core/grammars.ts';
+import { list } from '../../engine/compounds.ts';
 import type { ValueOf } from '../../engine/field.ts';
-import { anyText, count, list, positive, time } from '../../engine/kinds.ts';
-import { shape } from '../../engine/resource.ts';
+import { anyText, count, integer, positive, text, time } from '../../engine/kinds.ts';
+import { shape, stored } from '../../engine/resource.ts';
 
 const verifierKey = anyText({ wire: 'verifier_key' });
 const hashes = (description: string) => list(anyText(), { min: 0 }, { description });
@@ -38,3 +40,19 @@ const CONSISTENCY_PROOF = {
 };
 export const ConsistencyProof = shape('ConsistencyProof', CONSISTENCY_PROOF);
 export type ProvenConsistency = ValueOf<typeof CONSISTENCY_PROOF>;
+
+/** The nodes of the Merkle tree: the root of a complete subtree with 2^`level` leaves, and its position from 0. */
+export const TREE_ROWS = stored({
+  table: 'audit_tree',
+  key: ['level', 'position'],
+  fields: { level: integer({ min: 1, max: 64 }), position: count(), hash: text(grammar.hash()) },
+});
+export type StoredTreeNode = ValueOf<typeof TREE_ROWS.fields>;
+
+/** Signed notes about the first `size` entries. `generation` is that of the signing key. */
+export const CHECKPOINT_ROWS = stored({
+  table: 'checkpoints',
+  key: ['generation', 'size'],
+  fields: { generation: positive(), size: count(), signedAt: time(), note: anyText() },
+});
+export type StoredCheckpoint = ValueOf<typeof CHECKPOINT_ROWS.fields>;

@@ -1,13 +1,20 @@
 /** The catalogue: the services that a credential can be stored for by name, and how a user's host completes one. */
+
+import { list, record } from '../../engine/compounds.ts';
 import { invalidRequest } from '../../engine/errors.ts';
+import { nullable, optional, parseField, type ReplyOf } from '../../engine/field.ts';
+import { anyText, boolean, oneOf } from '../../engine/kinds.ts';
+import { type DraftOf, shape } from '../../engine/resource.ts';
 import {
+  COMPLETE_TARGET,
+  completeTargets,
   findTarget,
-  type Placement,
-  type PlacementFields,
+  GIVEN,
+  type GivenTarget,
   parseMethod,
   parsePlacement,
   parseTargets,
-  type Target,
+  type TargetBinding,
   type TargetFields,
 } from '../use/target.ts';
 import { parseUrl } from '../use/upstream-url.ts';
@@ -64,42 +71,95 @@ export function serviceTargets(service: ServiceDefinition, origin?: string): rea
   return service.targets.map((target) => ({ ...target, origin }));
 }
 
-/** What a request says about a credential's use; the service fills what it leaves out. */
-export interface UsageFields {
-  readonly service?: string | undefined;
-  readonly targets?: readonly TargetFields[] | undefined;
-  readonly placement?: PlacementFields | undefined;
+const SERVICE_NAMES = SERVICES.map(({ name }) => name);
+const SERVICE = { noun: 'service', description: 'A row of the catalogue.' };
+
+/** A request to set the targets of a credential. The service fills the fields that are not given. */
+export const TargetsRequest = shape('TargetsRequest', {
+  service: optional(oneOf(SERVICE_NAMES, SERVICE)),
+  targets: optional(GIVEN.targets),
+  placement: optional(GIVEN.placement),
+});
+type TargetsDraft = DraftOf<typeof TargetsRequest.fields>;
+
+const VARIABLE = record(
+  {
+    name: anyText(),
+    holds: oneOf(['base-url', 'key', 'fixed']),
+    suffix: optional(anyText({ description: 'The path that the SDK expects in its base URL.' })),
+    value: optional(anyText({ description: 'Of a fixed variable.' })),
+    readBy: oneOf(['sdk', 'example'], {
+      wire: 'read_by',
+      description: '`example` if only the documentation of the service uses it.',
+    }),
+  },
+  { title: 'ServiceVariable' },
+);
+
+export const CatalogueService = shape('CatalogueService', {
+  name: oneOf(SERVICE_NAMES, SERVICE),
+  title: anyText(),
+  unsupported: nullable(anyText({ description: 'Why the service cannot be used; null if it can.' })),
+  needsHost: boolean({
+    wire: 'needs_host',
+    description: 'Whether `targets` must name a host of the user in place of `*`.',
+  }),
+  targets: list(COMPLETE_TARGET, { min: 0 }),
+  placement: GIVEN.placement,
+  variables: list(VARIABLE, { min: 0 }, { description: 'What the SDKs of the service read from the environment.' }),
+  keyPrefixes: list(anyText(), { min: 0 }, { wire: 'key_prefixes' }),
+  denied: list(
+    anyText(),
+    { min: 0 },
+    { description: 'Endpoints that return other secrets, such as `POST,PUT /v1/keys/*`; `ANY` is every method.' },
+  ),
+  notes: list(anyText(), { min: 0 }),
+});
+
+export function toServiceReply(service: ServiceDefinition): ReplyOf<typeof CatalogueService.fields> {
+  return CatalogueService.toReply({
+    ...service,
+    targets: service.targets.length === 0 ? [] : parseTargets(service.targets),
+    placement: parsePlacement(service.placement),
+    variables: service.variables.map((each) => ({ ...each, suffix: each.suffix ?? null, value: each.value ?? null })),
+    keyPrefixes: service.key.prefixes,
+    denied: service.secretEndpoints.map(({ methods, path }) => `${methods?.join(',') ?? 'ANY'} ${path}`),
+  });
 }
 
-export interface CompleteBinding {
-  readonly service: string | null;
-  readonly targets: readonly Target[];
-  readonly placement: Placement;
-}
+export type CompleteBinding = Pick<TargetBinding, 'service' | 'allowedTargets' | 'placement'>;
 
 /**
  * Fills targets and placement from the service; given fields override its own. For a service that needs a host, each
  * given target has the service's fields except for those that it contains.
  * @throws INVALID_REQUEST
  */
-export function completeUsage({ service: name, targets, placement }: UsageFields): CompleteBinding {
-  if (name === undefined) {
-    if (targets === undefined) throw invalidRequest('targets', 'is required without service');
-    if (placement === undefined) throw invalidRequest('placement', 'is required without service');
-    return { service: null, targets: parseTargets(targets), placement: parsePlacement(placement) };
-  }
-  const service = findService(name);
+export function completeBinding({ service: name, targets, placement }: TargetsDraft): CompleteBinding {
+  const service = name === null ? null : findService(name);
   if (service === null) {
-    throw invalidRequest('service', 'must be a service of the catalogue, which GET /api/v1/services lists');
+    if (targets === null) throw invalidRequest('targets', 'is required without service');
+    if (placement === null) throw invalidRequest('placement', 'is required without service');
+    return { service: null, allowedTargets: completeTargets(targets), placement };
   }
-  const [first, ...others] = targets ?? [];
-  const own = serviceTargets(service, first?.origin);
-  const merged = service.needsHost
-    ? [first, ...others].flatMap((given) =>
-        serviceTargets(service, given?.origin).map((target) => ({ ...target, ...given })),
-      )
-    : (targets ?? own);
-  return { service: name, targets: parseTargets(merged), placement: parsePlacement(placement ?? service.placement) };
+  const ofService = (given: GivenTarget | null): readonly GivenTarget[] =>
+    parseField(GIVEN.targets, serviceTargets(service, given?.origin), 'targets').map((own) => overlay(own, given));
+  const own = ofService(targets?.[0] ?? null);
+  const merged = service.needsHost ? (targets ?? [null]).flatMap(ofService) : (targets ?? own);
+  return {
+    service: service.name,
+    allowedTargets: completeTargets(merged),
+    placement: placement ?? parsePlacement(service.placement),
+  };
+}
+
+function overlay(own: GivenTarget, given: GivenTarget | null): GivenTarget {
+  return {
+    ...own,
+    paths: given?.paths ?? own.paths,
+    methods: given?.methods ?? own.methods,
+    allowNetworks: given?.allowNetworks ?? own.allowNetworks,
+    caPem: given?.caPem ?? own.caPem,
+  };
 }
 
 function isHostOf({ targets }: ServiceDefinition, origin: string): boolean {

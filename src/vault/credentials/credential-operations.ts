@@ -35,7 +35,7 @@ export function store(context: Context, request: NewValue): Operation<Credential
     context,
     permission: 'credential.store' as const,
     resource: path,
-    reads: { credential: path, binding: true as const },
+    reads: { credential: path, targets: path },
   };
   return operation(description, (input) => {
     const { caller, state, moment, entry } = input;

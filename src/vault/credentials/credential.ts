@@ -6,10 +6,13 @@
 import * as grammar from '../../core/grammars.ts';
 import type { CredentialId, CredentialType } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
+import { list, record } from '../../engine/compounds.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { internal, type ValueOf } from '../../engine/field.ts';
-import { count, list, positive, record, text, time } from '../../engine/kinds.ts';
-import { shape } from '../../engine/resource.ts';
+import { bytes, count, positive, text, time } from '../../engine/kinds.ts';
+import { shape, stored } from '../../engine/resource.ts';
+
+export const MAX_VALUE_BYTES = 262_144;
 
 /** The number of a version. The first one is 1. */
 const version = positive();
@@ -27,7 +30,13 @@ const FIELDS = {
   updatedAt: time({ wire: 'updated_at' }),
   version: internal(version),
 };
-export const CREDENTIAL_ROWS = { table: 'credentials', key: 'path', fields: FIELDS } as const;
+export const CREDENTIAL_ROWS = stored({
+  table: 'credentials',
+  key: 'path',
+  subject: { prefix: 'credential:', fields: ['path'] },
+  maxRows: 10_000_000,
+  fields: FIELDS,
+});
 export type Credential = ValueOf<typeof FIELDS>;
 
 const { path, type, createdAt } = FIELDS;
@@ -43,6 +52,22 @@ export const CredentialState = shape('CredentialState', { ...FIELDS, version });
 export const CredentialMetadata = shape('CredentialMetadata', {
   ...listed,
   versions: list(record({ version, createdAt }, { title: 'CredentialVersion' }), { min: 0 }),
+});
+
+const credentialId = text(grammar.id<CredentialId>());
+
+/** Encrypted values that are not in `credentials`. */
+export const VERSION_ROWS = stored({
+  table: 'credential_versions',
+  key: ['credentialId', 'version'],
+  fields: { credentialId, version, type, createdAt, sealed: bytes({ min: 1, max: MAX_VALUE_BYTES + 1024 }) },
+});
+
+/** The count includes all retrievals. */
+export const ACCESS_COUNT_ROWS = stored({
+  table: 'access_counts',
+  key: ['credentialId'],
+  fields: { credentialId, count: count() },
 });
 
 /** A value as it is stored; `crypto/value-encryption.ts` defines the bytes. */
@@ -70,10 +95,9 @@ export function isKept(version: number, credential: Credential, versionsKept: nu
   return version >= 1 && version <= credential.version && version > credential.version - versionsKept;
 }
 
-export const MAX_VALUE_BYTES = 262_144;
 /** Larger values are retrieved only. WHY: redacting one in a response must not delay the requests of others. */
 export const MAX_USED_VALUE_BYTES = 4096;
-/** A `EncryptedValue` is longer than its value by this: format version, key id, nonce and tag. */
+/** An `EncryptedValue` is longer than its value by this: format version, key id, nonce and tag. */
 const ENCRYPTION_OVERHEAD_BYTES = 33;
 
 /** Length in UTF-8, without encoding it. */

@@ -5,9 +5,10 @@
 import * as grammar from '../../core/grammars.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
+import { list, record } from '../../engine/compounds.ts';
 import type { ReplyOf, ValueOf } from '../../engine/field.ts';
-import { boolean, count, integer, list, oneOf, positive, record, text, time } from '../../engine/kinds.ts';
-import { shape } from '../../engine/resource.ts';
+import { boolean, count, integer, oneOf, positive, text, time } from '../../engine/kinds.ts';
+import { shape, stored } from '../../engine/resource.ts';
 import { LEASE_KINDS } from '../leases/lease.ts';
 
 /** The limit leaves room for additions, so that the sum stays a safe integer. */
@@ -34,12 +35,20 @@ const FIELDS = {
   lastAt,
   times,
 };
-export const EXPOSURE_ROWS = {
+export const EXPOSURE_ROWS = stored({
   table: 'exposures',
   key: ['path', 'credentialId', 'version', 'kind', 'agentName'],
   fields: FIELDS,
-} as const;
+});
 export type Exposure = ValueOf<typeof FIELDS>;
+
+/** One row; none before the first lease is folded into the exposures. */
+export const EXPOSURE_PROGRESS_ROWS = stored({
+  table: 'exposure_progress',
+  key: ['id'],
+  maxRows: 1,
+  fields: { id: integer({ min: 1, max: 1 }), throughSeq: count() },
+});
 
 const BY_AGENT = {
   agentName,

@@ -19,17 +19,7 @@ import {
   rotateRootKey,
   testKeySlot,
 } from './key-operations.ts';
-import { isAttended, type KeySlot, type SlotId, type SlotKind, type SlotName, type SlotParameters } from './keyset.ts';
-
-export interface NewSlot {
-  readonly name: SlotName;
-  readonly kind: SlotKind;
-  /** The public key of an attended slot, whose secret a command computes again from the parameters. */
-  readonly publicKey: string | null;
-  readonly parameters: SlotParameters;
-  /** The name of a key or a credential, for the other kinds. */
-  readonly key: string | null;
-}
+import { isAttended, type KeySlot, type NewSlot, type SlotId, type SlotName } from './keyset.ts';
 
 export async function addSlot(vault: Vault, context: Context, request: NewSlot): Promise<KeySlot> {
   const { ledger, keys, clock, slotSecrets } = vault;

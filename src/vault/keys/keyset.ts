@@ -4,8 +4,21 @@
  * SOURCE: docs/formats.md, "Keys".
  */
 
+import * as grammar from '../../core/grammars.ts';
 import type { Brand } from '../../core/names.ts';
-import { invalidRequest } from '../../engine/errors.ts';
+import { map } from '../../engine/compounds.ts';
+import {
+  byDefault,
+  type Grammar,
+  internal,
+  type Memory,
+  nullable,
+  optional,
+  setByServer,
+  type ValueOf,
+} from '../../engine/field.ts';
+import { anyText, boolean, bytes, count, integer, oneOf, positive, text, time } from '../../engine/kinds.ts';
+import { type DraftOf, resource, shape, stored } from '../../engine/resource.ts';
 import type { Secret } from '../credentials/credential.ts';
 
 /** A random id of the vault: 16 bytes as base64url. */
@@ -13,15 +26,11 @@ export type VaultId = Brand<string, 'VaultId'>;
 export type SlotId = Brand<string, 'SlotId'>;
 export type SlotName = Brand<string, 'SlotName'>;
 
-/** 1 to 63 characters. */
-export const SLOT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
-
-/** @throws INVALID_REQUEST */
-export function parseSlotName(text: string, field = 'name'): SlotName {
-  if (!SLOT_NAME.test(text))
-    throw invalidRequest(field, 'must be 1 to 63 of A-Z a-z 0-9 . _ -, beginning with a letter or a digit');
-  return text as SlotName;
-}
+const SLOT_NAME: Grammar<SlotName> = grammar.matching(
+  /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
+  [1, 63],
+  'must be 1 to 63 of A-Z a-z 0-9 . _ - and begin with a letter or digit',
+);
 
 export const SLOT_KINDS = ['file', 'passphrase', 'shamir', 'aws-kms', 'transit', 'systemd'] as const;
 export type SlotKind = (typeof SLOT_KINDS)[number];
@@ -33,32 +42,84 @@ export function isAttended(kind: SlotKind): boolean {
   return ATTENDED_KINDS.includes(kind);
 }
 
-/** What a kind needs to get its secret again, such as a salt. Never the secret itself. */
-export type SlotParameters = Readonly<Record<string, string | number>>;
+const SLOT_KEY = grammar.matching(/^./su, [1, 2048], 'must be 1 to 2048 characters');
+const slotName = text(SLOT_NAME);
+const slotKind = oneOf(SLOT_KINDS);
+const slotPublicKey = text(
+  { ...grammar.hash(), description: 'Base64 of an X25519 public key.' },
+  { wire: 'public_key' },
+);
+const parameters = map(
+  { name: /^[a-z][a-z_]{0,31}$/, max: 32, maxTextLength: 8192, maxInteger: 999_999_999, title: 'SlotParameters' },
+  { description: 'What a slot needs to get its secret again, such as a salt.' },
+);
 
-export interface KeySlot {
-  readonly id: SlotId;
-  readonly name: SlotName;
-  readonly kind: SlotKind;
-  readonly parameters: SlotParameters;
-  /** Base64 of the 32 bytes of an X25519 public key. */
-  readonly publicKey: string;
-  /** Milliseconds since 1970. */
-  readonly createdAt: number;
-}
+/** Never contains the secret itself. */
+export type SlotParameters = Memory<typeof parameters>;
 
-/** A slot as it is stored, with the root key of a version wrapped for its public key. */
-export interface WrappedKeySlot extends KeySlot {
-  readonly rootVersion: number;
-  readonly sealedRoot: Uint8Array;
-}
+/** The only list of a key slot's fields. */
+export const KeySlot = resource('keySlot', {
+  table: 'key_slots',
+  id: 'id',
+  key: 'name',
+  maxRows: 1000,
+  fields: {
+    id: internal(text(grammar.id<SlotId>())),
+    name: slotName,
+    kind: slotKind,
+    parameters,
+    publicKey: internal(slotPublicKey),
+    createdAt: setByServer(time({ wire: 'created_at' })),
+    /** The version of the root key, which is wrapped with the public key. */
+    rootVersion: internal(positive()),
+    sealedRoot: bytes({ min: 80, max: 80 }),
+  },
+});
+/** A slot as it is stored. */
+export type WrappedKeySlot = ValueOf<typeof KeySlot.fields>;
+export type KeySlot = Omit<WrappedKeySlot, 'rootVersion' | 'sealedRoot'>;
 
-export interface EncryptedKeyset {
-  readonly version: number;
+/** A slot with which an operator can unlock the vault. */
+export const AttendedSlot = shape('AttendedSlot', { name: slotName, kind: slotKind, parameters });
+export const KeySlotTestRequest = shape('KeySlotTestRequest', { publicKey: optional(slotPublicKey) });
+export const KeySlotTest = shape('KeySlotTest', { opens: boolean(), problem: nullable(anyText()) });
+
+/** The public key of an attended slot, whose secret a command computes again from the parameters. */
+export const NewSlot = shape('KeySlotRequest', {
+  name: slotName,
+  kind: slotKind,
+  publicKey: optional(slotPublicKey),
+  parameters: byDefault({}, parameters),
+  key: optional(text(SLOT_KEY, { description: 'The name of a key or a credential, for its kind.' })),
+});
+export type NewSlot = DraftOf<typeof NewSlot.fields>;
+
+const KEYSET = {
+  /** Counts the changes. */
+  version: positive(),
   /** The version of the root key that encrypts it. */
-  readonly rootVersion: number;
-  readonly sealed: Uint8Array;
-}
+  rootVersion: positive(),
+  sealed: bytes({ min: 1, max: 1_048_576 }),
+};
+export type EncryptedKeyset = ValueOf<typeof KEYSET>;
+/** One row. */
+export const KEYSET_ROWS = stored({
+  table: 'keyset',
+  key: ['id'],
+  maxRows: 1,
+  fields: { id: integer({ min: 1, max: 1 }), ...KEYSET },
+});
+
+/** The number of values that each data key has encrypted. */
+export const DATA_KEY_ROWS = stored({
+  table: 'data_key_seals',
+  key: ['keyId'],
+  maxRows: 1_000_000,
+  fields: {
+    keyId: text(grammar.matching(/^[0-9a-f]{8}$/, [8, 8], 'must be 8 hexadecimal digits')),
+    seals: count(),
+  },
+});
 
 export interface InitialKeys {
   readonly vaultId: VaultId;

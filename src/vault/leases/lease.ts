@@ -7,7 +7,7 @@ import * as grammar from '../../core/grammars.ts';
 import type { AgentId, CredentialId, LeaseId, TokenHash } from '../../core/names.ts';
 import { internal, nullable, type ReplyOf, type ValueOf } from '../../engine/field.ts';
 import { oneOf, positive, text, time } from '../../engine/kinds.ts';
-import { shape } from '../../engine/resource.ts';
+import { shape, stored } from '../../engine/resource.ts';
 
 /** A `retrieve` lease came with the value; a `use` lease works only through the vault. */
 export const LEASE_KINDS = ['retrieve', 'use'] as const;
@@ -45,7 +45,7 @@ const FIELDS = {
   /** The hash of the token that may be used instead of the holder's session; null for a lease without one. */
   tokenHash: internal(nullable(text(grammar.hash<TokenHash>()))),
 };
-export const LEASE_ROWS = { table: 'leases', key: ['seq'], fields: FIELDS } as const;
+export const LEASE_ROWS = stored({ table: 'leases', key: ['seq'], fields: FIELDS });
 export type Lease = ValueOf<typeof FIELDS>;
 
 export const ListedLease = shape('Lease', { ...FIELDS, status: oneOf(LEASE_STATUSES) });
@@ -68,6 +68,19 @@ export interface BulkRevocation {
   readonly revokedAt: number;
   readonly seq: number;
 }
+
+/** An empty text stands for null. */
+export const REVOCATION_ROWS = stored({
+  table: 'bulk_revocations',
+  key: ['seq'],
+  fields: {
+    seq: positive(),
+    agentId: text(grammar.orEmpty(grammar.holderId)),
+    credentialId: text(grammar.orEmpty(grammar.id<CredentialId>())),
+    kind: oneOf(['', ...LEASE_KINDS]),
+    revokedAt: time(),
+  },
+});
 
 /** Ended leases are listed for 7 days. */
 export const ENDED_LEASE_RETENTION_MS = 7 * 24 * 3600 * 1000;

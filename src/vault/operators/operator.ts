@@ -5,6 +5,7 @@
 
 import * as grammar from '../../core/grammars.ts';
 import type { AgentId, Brand } from '../../core/names.ts';
+import { list, record } from '../../engine/compounds.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import {
   byDefault,
@@ -16,7 +17,7 @@ import {
   setByServer,
   type ValueOf,
 } from '../../engine/field.ts';
-import { boolean, count, list, oneOf, record, text, time } from '../../engine/kinds.ts';
+import { boolean, count, oneOf, text, time } from '../../engine/kinds.ts';
 import { type DraftOf, resource, shape } from '../../engine/resource.ts';
 
 export const ROLES = ['viewer', 'approver', 'editor', 'admin'] as const;
@@ -76,6 +77,9 @@ export const Operator = resource('operator', {
   table: 'operators',
   id: 'id',
   key: 'name',
+  isHeld: true,
+  // The name begins with `operator:`.
+  subject: { prefix: '', fields: ['name'], isCaseless: true },
   fields: {
     /** Immutable, and of the same kind as agents' ids: sessions and leases are bound to either. */
     id: internal(text(grammar.id<AgentId>())),

@@ -7,7 +7,7 @@ import type { PrincipalName } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { matches, nearestPattern, type Pattern } from '../../core/pattern.ts';
 import { ruleBroken } from '../../engine/errors.ts';
-import { type HostPattern, originOf, parseTargets } from '../use/target.ts';
+import { originOf, parseTargets } from '../use/target.ts';
 import { parseUrl } from '../use/upstream-url.ts';
 import { type Action, Policy, type PolicyDraft, principalMatches, principalOf } from './policy.ts';
 
@@ -88,9 +88,8 @@ export function explainAccess(
 /** Null if no target can have exactly the path, because it is outside the grammar of patterns. */
 function exactTarget({ request }: AccessQuery): ExactTarget | null {
   if (request === null) return null;
-  const { scheme, host, port, path } = parseUrl(request.url);
-  const origin = originOf({ scheme, host: host as string as HostPattern, port });
-  const target = { origin, paths: [path], methods: [request.method] };
+  const url = parseUrl(request.url);
+  const target = { origin: originOf(url), paths: [url.path], methods: [request.method] };
   // Plain HTTP needs a network, which --add takes from the target that has the origin.
   const complete = { ...target, allow_networks: ['0.0.0.0/0'] };
   return ruleBroken(() => parseTargets([complete])) === null ? target : null;

@@ -5,9 +5,10 @@
 
 import * as grammar from '../../core/grammars.ts';
 import type { Brand, PolicyName } from '../../core/names.ts';
+import { list, record } from '../../engine/compounds.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { byDefault, type Grammar, nullable, type ValueOf } from '../../engine/field.ts';
-import { boolean, integer, list, oneOf, positive, record, text } from '../../engine/kinds.ts';
+import { boolean, integer, oneOf, positive, text } from '../../engine/kinds.ts';
 
 export const APPROVED_ACTIONS = ['use', 'retrieve'] as const;
 export type ApprovedAction = (typeof APPROVED_ACTIONS)[number];

@@ -14,6 +14,7 @@ import {
 } from '../../core/names.ts';
 import { MAX_PATH_LENGTH, PATH_PART } from '../../core/path.ts';
 import { type Pattern, parsePattern } from '../../core/pattern.ts';
+import { list, record } from '../../engine/compounds.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import {
   type AnyField,
@@ -27,7 +28,7 @@ import {
   setByServer,
   type ValueOf,
 } from '../../engine/field.ts';
-import { integer, list, oneOf, record, text, time } from '../../engine/kinds.ts';
+import { integer, oneOf, text, time } from '../../engine/kinds.ts';
 import { type DraftOf, resource } from '../../engine/resource.ts';
 import { APPROVAL_RULE } from './approval-rule.ts';
 
@@ -69,6 +70,8 @@ const limit = { min: 1, max: MAX_LIMIT };
 export const Policy = resource('policy', {
   table: 'policies',
   key: 'name',
+  isHeld: true,
+  subject: { prefix: 'policy:', fields: ['name'] },
   fields: {
     name: text(policyName, { example: 'some-name', label: 'Name' }),
     principal: text(PRINCIPAL, {

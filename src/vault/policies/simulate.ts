@@ -36,7 +36,7 @@ export interface SimulatedQuestion {
  */
 export function simulate(context: Context, question: SimulatedQuestion): Operation<Simulated> {
   const { agent, path, action, request } = question;
-  const reads = request === null ? {} : { credential: path, binding: true as const };
+  const reads = request === null ? {} : { credential: path, targets: path };
   return operation({ context, permission: 'policy.simulate', resource: path, reads }, ({ caller, state, entry }) => {
     if (caller.kind === 'agent' && caller.agent.name !== agent) {
       return denied({ entry }, { code: 'simulates_other' });

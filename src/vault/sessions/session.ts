@@ -1,9 +1,10 @@
 /** Sessions of agents and operators. SOURCE: docs/api.md, "Logging in". */
 import * as grammar from '../../core/grammars.ts';
-import type { AgentId, TokenHash } from '../../core/names.ts';
+import type { AgentId, ChallengeId, TokenHash } from '../../core/names.ts';
+import { list } from '../../engine/compounds.ts';
 import { nullable, optional, type ValueOf } from '../../engine/field.ts';
-import { anyText, count, list, oneOf, text, time } from '../../engine/kinds.ts';
-import { shape } from '../../engine/resource.ts';
+import { anyText, count, oneOf, text, time } from '../../engine/kinds.ts';
+import { shape, stored } from '../../engine/resource.ts';
 import { ROLES } from '../operators/operator.ts';
 
 const expiresAt = time({ wire: 'expires_at' });
@@ -17,8 +18,21 @@ const FIELDS = {
   /** The time up to which renewals extend an operator's session; null for an agent's. */
   endsAt: nullable(time()),
 };
-export const SESSION_ROWS = { table: 'sessions', key: 'tokenHash', fields: FIELDS } as const;
+export const SESSION_ROWS = stored({
+  table: 'sessions',
+  key: 'tokenHash',
+  // WHY the time: subjects of logins are appended to the index, and the recent ones are a range of it.
+  subject: { prefix: 'session:', fields: ['issuedAt', 'tokenHash'] },
+  fields: FIELDS,
+});
 export type Session = ValueOf<typeof FIELDS>;
+
+/** Challenges that were answered, until they expire. */
+export const SPENT_CHALLENGE_ROWS = stored({
+  table: 'spent_challenges',
+  key: ['id'],
+  fields: { id: text(grammar.id<ChallengeId>()), expiresAt: time() },
+});
 
 const CURRENT = {
   agentName: text(grammar.principalName, { wire: 'agent_name' }),

@@ -8,8 +8,8 @@ import type { DenialOf } from '../../core/denials.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import type { UseFields } from '../audit/audit-entry.ts';
-import { type Method, mismatchOf, originOf, type Target, type UseRequest } from './target.ts';
-import { type Host, parsePathAndQuery, parseUrl, type UrlPath } from './upstream-url.ts';
+import { hasWildcard, type Method, mismatchOf, type Target, type UseRequest } from './target.ts';
+import { parsePathAndQuery, parseUrl, type UrlPath } from './upstream-url.ts';
 
 export interface BaseUrlRequest {
   readonly method: Method;
@@ -82,8 +82,8 @@ export function resolveRequest(
   const target = targetNumber === null ? firstMatch(targets, exact, requested) : (targets[targetNumber - 1] ?? null);
   if (target === null) return { code: 'no_target_with_number' };
   if (hasWildcard(target)) return { code: 'wildcard_target' };
-  const first = targets.findIndex((each) => originOf(each) === originOf(target));
-  const hasOneOrigin = new Set(targets.map(originOf)).size === 1;
+  const first = targets.findIndex(({ origin }) => origin === target.origin);
+  const hasOneOrigin = new Set(targets.map(({ origin }) => origin)).size === 1;
   const selector = targetNumber === null && hasOneOrigin ? '-' : `-${targetNumber ?? first + 1}`;
   return { request: withOrigin(target, requested), selector };
 }
@@ -96,17 +96,13 @@ function firstMatch(targets: readonly Target[], exact: readonly Target[], reques
 
 function hasOpenMatch(requested: BaseUrlRequest): (target: Target) => boolean {
   return (target) => {
-    const host = target.host.replace('*', 'any') as Host;
-    const { method, url } = withOrigin(target, requested);
-    return hasWildcard(target) && mismatchOf(target, { method, url: { ...url, host } }) === null;
+    const origin = target.origin.replace('*', 'any');
+    return hasWildcard(target) && mismatchOf(target, withOrigin({ origin }, requested)) === null;
   };
 }
 
-const hasWildcard = ({ host }: Target): boolean => host.startsWith('*.');
-
-/** The host of a target without a wildcard is a host. */
-function withOrigin({ scheme, host, port }: Target, { method, path, query }: BaseUrlRequest): UseRequest {
-  return { method, url: { scheme, host: host as string as Host, port, path, query } };
+function withOrigin({ origin }: { readonly origin: string }, { method, path, query }: BaseUrlRequest): UseRequest {
+  return { method, url: { ...parseUrl(origin), path, query } };
 }
 
 export function useFieldsOf(

@@ -47,7 +47,7 @@ export interface Misuse {
 export function recordMisuse({ lease, agentName, caller, place, context }: Misuse): Operation<null> {
   const { requestId, remoteAddr } = context;
   return {
-    reads: place.kind === 'route' ? {} : { credential: place.path, binding: true },
+    reads: place.kind === 'route' ? {} : { credential: place.path, targets: place.path },
     requester: caller ?? { kind: 'unauthenticated', remoteAddr },
     decide: (known) =>
       succeeded(
@@ -70,7 +70,7 @@ export function recordMisuse({ lease, agentName, caller, place, context }: Misus
 function requestFields(known: BatchState, { path, request }: ForwardedRequest) {
   const credential = known.credential(path);
   const binding = credential === null ? null : known.binding(credential);
-  const fields = useFieldsOf(request, resolveRequest(binding?.targets ?? [], request));
+  const fields = useFieldsOf(request, resolveRequest(binding?.allowedTargets ?? [], request));
   return { ...fields, target_path: hasToken(fields.target_path ?? '') ? null : fields.target_path };
 }
 

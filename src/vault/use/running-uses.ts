@@ -38,7 +38,7 @@ export function checkUse({
     reads: {
       lease: leaseId,
       credential: path,
-      binding: true,
+      targets: path,
       ...(approvalId === null ? {} : { approval: approvalId }),
       ...callerReads(authentication),
     },

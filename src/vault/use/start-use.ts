@@ -75,12 +75,12 @@ export function startUse(
       context,
       permission: 'credential.use',
       resource: path,
-      reads: { credential: path, version: 'newest', binding: true, ...approvalReads(ask) },
+      reads: { credential: path, version: 'newest', targets: path, ...approvalReads(ask) },
     },
     (plain) => {
       const stored = plain.state.credential(path);
       const binding = stored === null ? null : plain.state.binding(stored);
-      const resolved = resolveRequest(binding?.targets ?? [], order.request);
+      const resolved = resolveRequest(binding?.allowedTargets ?? [], order.request);
       const use = useFieldsOf(order.request, resolved);
       const input: OperationInput = { ...plain, entry: (result, details) => plain.entry(result, { ...details, use }) };
       const { caller, state, moment, entry } = input;

@@ -46,7 +46,7 @@ export function putTargets(context: Context, draft: TargetBindingDraft): Operati
       context,
       permission: 'target.put',
       resource: path,
-      reads: { credential: path, binding: true, version: 'newest' },
+      reads: { credential: path, targets: path, version: 'newest' },
       target: bindingAt(path),
     },
     (input) => {
@@ -72,11 +72,14 @@ export function putTargets(context: Context, draft: TargetBindingDraft): Operati
 }
 
 /** Where a value may go beyond public hosts is an operator's decision, within the networks of the server's flag. */
-function draftViolation({ caller, state }: OperationInput, { targets, path }: TargetBindingDraft): Denial | null {
+function draftViolation(
+  { caller, state }: OperationInput,
+  { allowedTargets, path }: TargetBindingDraft,
+): Denial | null {
   const isPerson = caller.kind === 'admin' || caller.kind === 'operator';
-  const field = isPerson ? null : operatorField(targets);
+  const field = isPerson ? null : operatorField(allowedTargets);
   if (field !== null) return { code: 'operator_field', field, path };
-  const violation = networkViolation(targets, state.settings.targetNetworks ?? null);
+  const violation = networkViolation(allowedTargets, state.settings.targetNetworks ?? null);
   return violation === null ? null : { code: 'network_not_allowed', ...violation };
 }
 
@@ -87,7 +90,7 @@ export function readTargets(context: Context, path: CredentialPath): Operation<T
       context,
       permission: 'target.read',
       resource: path,
-      reads: { credential: path, binding: true },
+      reads: { credential: path, targets: path },
       target: bindingAt(path),
     },
     (input) => {
@@ -106,7 +109,7 @@ export function deleteTargets(context: Context, path: CredentialPath): Operation
       context,
       permission: 'target.delete',
       resource: path,
-      reads: { credential: path, binding: true },
+      reads: { credential: path, targets: path },
       target: bindingAt(path),
     },
     (input) => {

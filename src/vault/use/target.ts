@@ -3,47 +3,31 @@
  * that may store the credential, never by a request. SOURCE: docs/api.md, "Targets"; docs/decisions.md, "Brokered use".
  */
 
-import { parseIpNetwork, unreachableNetwork } from '../../core/ip-network.ts';
+import * as grammar from '../../core/grammars.ts';
+import { isNetwork, unreachableNetwork } from '../../core/ip-network.ts';
 import type { Brand, CredentialId } from '../../core/names.ts';
-import { type CredentialPath, pathViolation } from '../../core/path.ts';
+import { pathViolation } from '../../core/path.ts';
+import { type InputOfKinds, kinds, list, type OneKindOf, record } from '../../engine/compounds.ts';
 import { invalidRequest } from '../../engine/errors.ts';
-import { type Host, parseAuthority, parseHost, type Scheme, type UpstreamUrl, type UrlPath } from './upstream-url.ts';
+import {
+  byDefault,
+  type Grammar,
+  type InputOf,
+  internal,
+  nullable,
+  optional,
+  parseField,
+  type ValueOf,
+} from '../../engine/field.ts';
+import { text, time } from '../../engine/kinds.ts';
+import { shape, stored } from '../../engine/resource.ts';
+import { parseAuthority, parseHost, type Scheme, type UpstreamUrl, type UrlPath } from './upstream-url.ts';
 
-/** A DNS name, an address, or `*.` and a DNS name for exactly one more label. */
-export type HostPattern = Brand<string, 'HostPattern'>;
+/** `scheme://host` or `scheme://host:port`; the host may be `*.` and a DNS name, for exactly one more label. */
+export type TargetOrigin = Brand<string, 'TargetOrigin'>;
 /** `/*`, `/prefix/*` or an exact path. */
-type UrlPathPattern = Brand<string, 'UrlPathPattern'>;
+export type UrlPathPattern = Brand<string, 'UrlPathPattern'>;
 export type Method = Brand<string, 'Method'>;
-
-export interface Target {
-  readonly scheme: Scheme;
-  readonly host: HostPattern;
-  readonly port: number;
-  readonly paths: readonly UrlPathPattern[];
-  readonly methods: readonly Method[];
-  /** CIDR blocks that the guard against internal addresses lets through. */
-  readonly allowNetworks: readonly string[];
-  /** The certificate authorities of this target; null for the public ones. */
-  readonly caPem: string | null;
-}
-
-export type Placement =
-  | { readonly kind: 'bearer' }
-  /** The template contains `{value}` once. */
-  | { readonly kind: 'header'; readonly name: string; readonly template: string }
-  /** The value is `user:password` if the user name is null. */
-  | { readonly kind: 'basic'; readonly username: string | null }
-  | { readonly kind: 'query'; readonly name: string };
-
-/** What a credential may be used for. */
-export interface TargetBinding {
-  readonly credentialId: CredentialId;
-  readonly path: CredentialPath;
-  readonly service: string | null;
-  readonly targets: readonly Target[];
-  readonly placement: Placement;
-  readonly updatedAt: number;
-}
 
 export interface UseRequest {
   readonly method: Method;
@@ -51,14 +35,94 @@ export interface UseRequest {
 }
 
 export const MAX_TARGETS = 16;
-const MAX_PATTERNS = 64;
-const MAX_NETWORKS = 32;
 const MAX_CA_PEM_LENGTH = 65_536;
 export const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].map((name) => name as Method);
+
+const ORIGIN: Grammar<TargetOrigin> = {
+  pattern: /^https?:\/\/[^/?#@\\]+$/,
+  minLength: 8,
+  maxLength: 300,
+  description: '`https://host`, `https://*.host` for one label, or with a port.',
+  parse: parseOrigin,
+};
+
+const URL_PATH_PATTERN: Grammar<UrlPathPattern> = {
+  pattern: /^\//,
+  minLength: 1,
+  maxLength: 515,
+  noun: 'pattern',
+  parse: parseUrlPathPattern,
+};
+
 /** CONNECT makes a tunnel, and TRACE returns the injected header. */
-export const METHOD = /^(?!(?:CONNECT|TRACE|TRACK)$)[A-Z]{1,16}$/;
-const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
-const HEADER_TEXT = /^[\x20-\x7e]{1,256}$/;
+export const METHOD: Grammar<Method> = {
+  ...grammar.matching<Method>(
+    /^(?!(?:CONNECT|TRACE|TRACK)$)[A-Z]{1,16}$/,
+    [1, 16],
+    'must be an HTTP method in capitals, and not CONNECT or TRACE',
+  ),
+  noun: 'method',
+  description: 'An HTTP method in capitals, not CONNECT or TRACE.',
+};
+
+const NETWORK: Grammar<string> = {
+  pattern: /^[0-9A-Fa-f:.]+\/\d+$/,
+  minLength: 4,
+  maxLength: 49,
+  noun: 'network',
+  parse(given, field) {
+    if (isNetwork(given)) return given;
+    throw invalidRequest(field, 'must be a network such as 10.0.0.0/8 or fd00::/8');
+  },
+};
+
+const CA_PEM = grammar.matching(
+  /^-----BEGIN CERTIFICATE-----/,
+  [1, MAX_CA_PEM_LENGTH],
+  `must be PEM certificates of at most ${MAX_CA_PEM_LENGTH} characters`,
+);
+
+const origin = text(ORIGIN);
+const paths = list(text(URL_PATH_PATTERN), { min: 1, max: 64 }, { description: '`/*` by default.' });
+const methods = list(
+  text(METHOD),
+  { min: 1, max: 32 },
+  { description: 'GET, HEAD, POST, PUT, PATCH and DELETE by default.' },
+);
+/** CIDR blocks that the guard against internal addresses lets through. */
+const allowNetworks = list(
+  text(NETWORK),
+  { min: 0, max: 32 },
+  { wire: 'allow_networks', description: 'Networks that would be refused otherwise.' },
+);
+const caPem = nullable(
+  text(CA_PEM, {
+    wire: 'ca_pem',
+    description: 'The certificate authorities of this target, in place of the public ones.',
+  }),
+);
+
+const TARGET = { origin, paths, methods, allowNetworks, caPem };
+export type Target = ValueOf<typeof TARGET>;
+export const COMPLETE_TARGET = record(TARGET, { title: 'Target', check: httpViolation });
+
+/** The fields of a target in a request. */
+const GIVEN_TARGET = {
+  origin,
+  paths: optional(paths),
+  methods: optional(methods),
+  allowNetworks: optional(allowNetworks),
+  caPem: optional(caPem),
+};
+export type GivenTarget = ValueOf<typeof GIVEN_TARGET>;
+export type TargetFields = InputOf<typeof GIVEN_TARGET>;
+
+function httpViolation({ origin, allowNetworks }: Pick<GivenTarget, 'origin' | 'allowNetworks'>): string | null {
+  return isHttp(origin) && (allowNetworks ?? []).length === 0
+    ? 'origin: may be http only with allow_networks that cover every address of the host'
+    : null;
+}
+
 /** Headers that frame or route a request; a value in one of them would change where it ends or goes. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'connection',
@@ -74,68 +138,113 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
   'via',
 ]);
+const HEADER_NAME: Grammar<string> = {
+  pattern: /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/,
+  minLength: 1,
+  maxLength: 64,
+  parse(given, field) {
+    if (HEADER_NAME.pattern.test(given) && !RESERVED_HEADERS.has(given.toLowerCase())) return given;
+    throw invalidRequest(field, 'must be the name of a header that does not frame or route the request');
+  },
+};
+const TEMPLATE: Grammar<string> = {
+  pattern: /^[\x20-\x7e]{1,256}$/,
+  minLength: 1,
+  maxLength: 256,
+  parse(given, field) {
+    if (TEMPLATE.pattern.test(given) && given.split('{value}').length === 2) return given;
+    throw invalidRequest(field, 'must be visible ASCII that contains {value} once');
+  },
+};
+const PARAMETER = grammar.matching(
+  /^[A-Za-z0-9._-]{1,64}$/,
+  [1, 64],
+  'must be 1 to 64 characters of A-Z a-z 0-9 . _ -',
+);
+const USERNAME = grammar.matching(
+  /^[\x21-\x39\x3b-\x7e]{1,128}$/,
+  [1, 128],
+  'must be 1 to 128 visible ASCII characters without a colon',
+);
 
-export interface TargetFields {
-  readonly origin: string;
-  readonly paths?: readonly string[] | undefined;
-  readonly methods?: readonly string[] | undefined;
-  readonly allow_networks?: readonly string[] | undefined;
-  readonly ca_pem?: string | null | undefined;
-}
+/** How the value is placed in a request. */
+const PLACEMENTS = {
+  bearer: {},
+  header: {
+    name: text(HEADER_NAME, { description: 'Of the header or the query parameter.' }),
+    template: byDefault('{value}', text(TEMPLATE, { description: 'Contains `{value}` once.' })),
+  },
+  /** The value is `user:password` if the user name is null. */
+  basic: { username: optional(text(USERNAME, { description: 'Without it the value is `user:password`.' })) },
+  query: { name: text(PARAMETER) },
+};
+const placement = kinds(PLACEMENTS, { title: 'Placement' });
+export type Placement = OneKindOf<typeof PLACEMENTS>;
+export type PlacementFields = InputOfKinds<typeof PLACEMENTS>;
+export const PLACEMENT_KINDS = Object.keys(PLACEMENTS) as Placement['kind'][];
+
+const SERVICE = grammar.matching(/^[a-z0-9-]{1,64}$/, [1, 64], 'must be the name of a service');
+const listLimits = { min: 1, max: MAX_TARGETS };
+
+/** What a credential may be used for. */
+const FIELDS = {
+  credentialId: internal(text(grammar.id<CredentialId>())),
+  path: text(grammar.path),
+  service: nullable(text(SERVICE)),
+  allowedTargets: list(COMPLETE_TARGET, listLimits, { wire: 'targets' }),
+  placement,
+  updatedAt: time({ wire: 'updated_at' }),
+};
+export const TARGET_ROWS = stored({
+  table: 'credential_targets',
+  key: 'path',
+  subject: { prefix: 'targets:', fields: ['path'] },
+  fields: FIELDS,
+});
+export type TargetBinding = ValueOf<typeof FIELDS>;
+export const CredentialTargets = shape('CredentialTargets', FIELDS);
+
+/** The targets and the placement of a request. */
+export const GIVEN = {
+  targets: list(
+    record(GIVEN_TARGET, {
+      title: 'Target',
+      names: { request: 'TargetFields', reply: 'Target' },
+      check: httpViolation,
+    }),
+    listLimits,
+  ),
+  placement,
+};
 
 /** @throws INVALID_REQUEST naming the field and the rule */
 export function parseTargets(fields: readonly TargetFields[]): Target[] {
-  const targets = parseStoredTargets(fields);
+  return completeTargets(parseField(GIVEN.targets, fields, 'targets'));
+}
+
+/**
+ * Adds the defaults. WHY the networks are checked here: a vault may contain targets with networks that are no longer
+ * reached, and it must still be backed up and restored. @throws INVALID_REQUEST naming the field and the rule
+ */
+export function completeTargets(given: readonly GivenTarget[]): Target[] {
+  const targets = given.map((each) => ({
+    ...each,
+    paths: each.paths ?? ['/*' as UrlPathPattern],
+    methods: each.methods ?? DEFAULT_METHODS,
+    allowNetworks: each.allowNetworks ?? [],
+  }));
   const unreachable = unreachableNetwork(targets);
   if (unreachable === null) return targets;
   throw invalidRequest(unreachable, 'must not be a network of link-local addresses or metadata services');
 }
 
-/**
- * Parses the grammar alone. WHY: a vault may contain targets with networks that are no longer reached, and it must
- * still be backed up and restored. @throws INVALID_REQUEST naming the field and the rule
- */
-export function parseStoredTargets(fields: readonly TargetFields[]): Target[] {
-  if (fields.length < 1 || fields.length > MAX_TARGETS) {
-    throw invalidRequest('targets', `must be an array of 1 to ${MAX_TARGETS} targets`);
-  }
-  return fields.map((each, index) => parseTarget(each, `targets[${index}]`));
+/** @throws INVALID_REQUEST naming the field and the rule */
+export function parsePlacement(fields: PlacementFields): Placement {
+  return parseField(placement, fields, 'placement');
 }
 
-function parseTarget(fields: TargetFields, field: string): Target {
-  const { paths = ['/*'], methods, allow_networks: networks = [], ca_pem: caPem = null } = fields;
-  const { scheme, host, port } = parseOrigin(fields.origin, `${field}.origin`);
-  if (paths.length < 1 || paths.length > MAX_PATTERNS) {
-    throw invalidRequest(`${field}.paths`, `must be an array of 1 to ${MAX_PATTERNS} patterns`);
-  }
-  if (methods?.length === 0) throw invalidRequest(`${field}.methods`, 'must be an array of 1 or more methods');
-  if (networks.length > MAX_NETWORKS) {
-    throw invalidRequest(`${field}.allow_networks`, `must be an array of at most ${MAX_NETWORKS} networks`);
-  }
-  if (scheme === 'http' && networks.length === 0) {
-    throw invalidRequest(
-      `${field}.origin`,
-      'may be http only with allow_networks that cover every address of the host',
-    );
-  }
-  if (caPem !== null && (caPem.length > MAX_CA_PEM_LENGTH || !caPem.startsWith('-----BEGIN CERTIFICATE-----'))) {
-    throw invalidRequest(`${field}.ca_pem`, `must be PEM certificates of at most ${MAX_CA_PEM_LENGTH} characters`);
-  }
-  return {
-    scheme,
-    host,
-    port,
-    paths: [...new Set(paths.map((text, index) => parseUrlPathPattern(text, `${field}.paths[${index}]`)))],
-    methods: [
-      ...new Set(methods?.map((text, index) => parseMethod(text, `${field}.methods[${index}]`)) ?? DEFAULT_METHODS),
-    ],
-    allowNetworks: networks.map((text, index) => parseNetwork(text, `${field}.allow_networks[${index}]`)),
-    caPem,
-  };
-}
-
-function parseOrigin(text: string, field: string): Pick<Target, 'scheme' | 'host' | 'port'> {
-  const [, scheme, authority = ''] = /^(https?):\/\/([^/?#@\\]{1,260})$/.exec(text) ?? [];
+function parseOrigin(given: string, field: string): TargetOrigin {
+  const [, scheme, authority = ''] = /^(https?):\/\/([^/?#@\\]{1,260})$/.exec(given) ?? [];
   if (scheme !== 'https' && scheme !== 'http') {
     throw invalidRequest(field, 'must be an origin such as https://api.example.com, without a path');
   }
@@ -145,73 +254,44 @@ function parseOrigin(text: string, field: string): Pick<Target, 'scheme' | 'host
     throw invalidRequest(field, '* is allowed only as the first label before a name of two or more labels');
   }
   parseHost(name, field);
-  return { scheme, host: host as HostPattern, port };
+  return toOrigin({ scheme, host, port });
 }
 
 /** A pattern of the one grammar after a leading slash. */
-function parseUrlPathPattern(text: string, field: string): UrlPathPattern {
-  if (text === '/' || text === '/*') return text as UrlPathPattern;
-  const path = text.slice(1, text.endsWith('/*') ? -2 : undefined);
-  const rule = text.startsWith('/') ? pathViolation(path) : 'must begin with /';
+function parseUrlPathPattern(given: string, field: string): UrlPathPattern {
+  if (given === '/' || given === '/*') return given as UrlPathPattern;
+  const path = given.slice(1, given.endsWith('/*') ? -2 : undefined);
+  const rule = given.startsWith('/') ? pathViolation(path) : 'must begin with /';
   if (rule !== null) throw invalidRequest(field, `must be a pattern such as /v1/models or /v1/*; its path ${rule}`);
-  return text as UrlPathPattern;
+  return given as UrlPathPattern;
 }
 
 /** @throws INVALID_REQUEST */
-export function parseMethod(text: string, field = 'method'): Method {
-  if (!METHOD.test(text)) throw invalidRequest(field, 'must be an HTTP method in capitals, and not CONNECT or TRACE');
-  return text as Method;
+export function parseMethod(given: string, field = 'method'): Method {
+  return METHOD.parse(given, field);
 }
 
-function parseNetwork(text: string, field: string): string {
-  if (parseIpNetwork(text) === null) throw invalidRequest(field, 'must be a network such as 10.0.0.0/8 or fd00::/8');
-  return text;
+function isHttp(origin: TargetOrigin): boolean {
+  return origin.startsWith('http:');
 }
 
-export interface PlacementFields {
-  readonly kind: 'bearer' | 'header' | 'basic' | 'query';
-  readonly name?: string | undefined;
-  readonly template?: string | undefined;
-  readonly username?: string | undefined;
+/** The text before the wildcard and the one after it; null for an origin without a wildcard. */
+function wildcardOf(origin: TargetOrigin): readonly [before: string, after: string] | null {
+  const at = origin.indexOf('*');
+  return at === -1 ? null : [origin.slice(0, at), origin.slice(at + 1)];
 }
 
-/** @throws INVALID_REQUEST naming the field and the rule */
-export function parsePlacement({ kind, name, template, username }: PlacementFields): Placement {
-  const isNamed = kind === 'header' || kind === 'query';
-  if (isNamed !== (name !== undefined)) {
-    throw invalidRequest('placement.name', isNamed ? 'is required' : `must not be given for ${kind}`);
-  }
-  if (template !== undefined && kind !== 'header') throw invalidRequest('placement.template', 'is only for header');
-  if (username !== undefined && kind !== 'basic') throw invalidRequest('placement.username', 'is only for basic');
-  if (kind === 'bearer') return { kind };
-  if (kind === 'basic') {
-    if (username !== undefined && !/^[\x21-\x39\x3b-\x7e]{1,128}$/.test(username)) {
-      throw invalidRequest('placement.username', 'must be 1 to 128 visible ASCII characters without a colon');
-    }
-    return { kind, username: username ?? null };
-  }
-  const own = name ?? '';
-  if (kind === 'query') {
-    if (!/^[A-Za-z0-9._-]{1,64}$/.test(own)) {
-      throw invalidRequest('placement.name', 'must be 1 to 64 characters of A-Z a-z 0-9 . _ -');
-    }
-    return { kind, name: own };
-  }
-  if (!HEADER_NAME.test(own) || RESERVED_HEADERS.has(own.toLowerCase())) {
-    throw invalidRequest('placement.name', 'must be the name of a header that does not frame or route the request');
-  }
-  const pattern = template ?? '{value}';
-  if (!HEADER_TEXT.test(pattern) || pattern.split('{value}').length !== 2) {
-    throw invalidRequest('placement.template', 'must be visible ASCII that contains {value} once');
-  }
-  return { kind, name: own, template: pattern };
+export function hasWildcard({ origin }: Pick<Target, 'origin'>): boolean {
+  return wildcardOf(origin) !== null;
 }
 
-function matchesHost({ host }: Target, requested: Host): boolean {
-  if (!host.startsWith('*.')) return (host as string) === requested;
-  const suffix = host.slice(1);
-  const label = requested.slice(0, -suffix.length);
-  return requested.endsWith(suffix) && label !== '' && !label.includes('.');
+function matchesOrigin({ origin }: Target, url: UpstreamUrl): boolean {
+  const requested = originOf(url);
+  const wildcard = wildcardOf(origin);
+  if (wildcard === null) return origin === requested;
+  const [before, after] = wildcard;
+  const label = requested.slice(before.length, -after.length);
+  return requested.startsWith(before) && requested.endsWith(after) && label !== '' && !label.includes('.');
 }
 
 function matchesPath(pattern: UrlPathPattern, path: UrlPath): boolean {
@@ -222,7 +302,7 @@ function matchesPath(pattern: UrlPathPattern, path: UrlPath): boolean {
 export type Mismatch = 'host' | 'method' | 'path';
 
 export function mismatchOf(target: Target, { method, url }: UseRequest): Mismatch | null {
-  if (target.scheme !== url.scheme || target.port !== url.port || !matchesHost(target, url.host)) return 'host';
+  if (!matchesOrigin(target, url)) return 'host';
   if (!target.paths.some((pattern) => matchesPath(pattern, url.path))) return 'path';
   return target.methods.includes(method) ? null : 'method';
 }
@@ -244,7 +324,17 @@ export function nearestTarget(
   return null;
 }
 
-export function originOf({ scheme, host, port }: Pick<Target | UpstreamUrl, 'scheme' | 'host' | 'port'>): string {
+export function originOf(url: UpstreamUrl): TargetOrigin {
+  return toOrigin(url);
+}
+
+interface OriginParts {
+  readonly scheme: Scheme;
+  readonly host: string;
+  readonly port: number;
+}
+
+function toOrigin({ scheme, host, port }: OriginParts): TargetOrigin {
   const isDefault = port === (scheme === 'https' ? 443 : 80);
-  return `${scheme}://${host}${isDefault ? '' : `:${port}`}`;
+  return `${scheme}://${host}${isDefault ? '' : `:${port}`}` as TargetOrigin;
 }

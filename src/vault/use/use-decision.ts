@@ -11,7 +11,6 @@ import type { Secret } from '../credentials/credential.ts';
 import {
   findTarget,
   nearestTarget,
-  originOf,
   type Placement,
   type Target,
   type TargetBinding,
@@ -26,18 +25,18 @@ type TargetDecision =
   | { readonly allowed: false; readonly denial: TargetDenial };
 
 export function decideTarget(
-  { targets, service }: Pick<TargetBinding, 'targets' | 'service'>,
+  { allowedTargets, service }: Pick<TargetBinding, 'allowedTargets' | 'service'>,
   request: UseRequest,
 ): TargetDecision {
-  const target = findTarget(targets, request);
+  const target = findTarget(allowedTargets, request);
   if (target === null) {
-    const nearest = nearestTarget(targets, request);
+    const nearest = nearestTarget(allowedTargets, request);
     const lacks = nearest?.lacks ?? 'host';
     return { allowed: false, denial: { code: 'no_target', lacks, nearest: nearest?.target ?? null } };
   }
   const definition = service === null ? null : findService(service);
   if (definition === null) return { allowed: true, target };
-  const isOwnHost = definition.targets.some(({ origin }) => origin === originOf(target));
+  const isOwnHost = definition.targets.some(({ origin }) => origin === target.origin);
   if (!returnsSecret(definition, request, isOwnHost)) return { allowed: true, target };
   return { allowed: false, denial: { code: 'returns_secret', service: definition.name } };
 }

@@ -39,7 +39,7 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
       context,
       permission: 'lease.use',
       resource: path,
-      reads: { credential: path, binding: true },
+      reads: { credential: path, targets: path },
     },
     (input) => {
       const { caller, state, entry } = input;

@@ -72,16 +72,22 @@ export class World {
     for (const { id, name } of agents) {
       for (const session of [0, 1]) {
         const tokenHash = `${name} ${session}` as TokenHash;
-        loaded.sessions.set(tokenHash, { tokenHash, agentId: id, issuedAt: 0, expiresAt: START + 1e9, endsAt: null });
+        loaded.rows.session.set(tokenHash, {
+          tokenHash,
+          agentId: id,
+          issuedAt: 0,
+          expiresAt: START + 1e9,
+          endsAt: null,
+        });
       }
     }
-    loaded.credentials.set(PATH, CREDENTIAL);
+    loaded.rows.credential.set(PATH, CREDENTIAL);
     const content = new Secret('sk-hidden');
     loaded.putVersion(CREDENTIAL.id, { version: 1, type: CREDENTIAL.type, createdAt: 0, content });
     const people = operators.map(([name, role]): Operator => {
       const tokenHash = name as TokenHash;
       const id = name as AgentId;
-      loaded.sessions.set(tokenHash, {
+      loaded.rows.session.set(tokenHash, {
         tokenHash,
         agentId: id,
         issuedAt: 0,
@@ -124,11 +130,13 @@ export class World {
   }
 
   targets(methods: readonly string[]): void {
-    const targets = parseTargets([
+    const allowedTargets = parseTargets([
       { origin: 'https://api.openai.com', methods },
       { origin: 'https://eu.openai.com', methods },
     ]);
-    this.decide(putTargets(contextOf({ kind: 'admin' }), { path: PATH, service: null, targets, placement: BEARER }));
+    this.decide(
+      putTargets(contextOf({ kind: 'admin' }), { path: PATH, service: null, allowedTargets, placement: BEARER }),
+    );
   }
 
   rotate(agent: (typeof AGENTS)[number], key: string): void {

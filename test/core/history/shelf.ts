@@ -47,19 +47,18 @@ export class Shelf {
       const credential = this.credentials.find(({ path }) => path === reads.credential);
       if (credential !== undefined) this.#loadCredential(loaded, credential, reads);
       for (const session of this.sessions) {
-        if (session.tokenHash === reads.session) loaded.sessions.set(session.tokenHash, session);
+        if (session.tokenHash === reads.session) loaded.rows.session.set(session.tokenHash, session);
       }
       for (const lease of leases) if (lease.id === reads.lease) loaded.leases.set(lease.id, lease);
       for (const id of this.spent) if (id === reads.challenge) loaded.spentChallenges.add(id);
-      for (const reply of this.replies)
-        if (reply.id === reads.idempotency) loaded.idempotencyRecords.set(reply.id, reply);
+      for (const reply of this.replies) if (reply.id === reads.reply) loaded.rows.reply.set(reply.id, reply);
     }
     return loaded;
   }
 
   #loadCredential(loaded: LoadedRows, { accessCount, ...credential }: CountedCredential, keys: ReadSet): void {
     const { id, path } = credential;
-    loaded.credentials.set(path, credential);
+    loaded.rows.credential.set(path, credential);
     const number = keys.version === 'newest' ? credential.version : keys.version;
     for (const version of this.versionsOf(id)) if (version.version === number) loaded.putVersion(id, version);
     if (keys.history === undefined) return;

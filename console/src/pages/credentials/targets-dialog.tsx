@@ -2,20 +2,13 @@
 import { useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
+import { PLACEMENT_KINDS } from '../../../../src/vault/use/target.ts';
 import { type Conflict, ConflictNotice } from '../../components/edit-conflict.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
 import { findTargetsConflict, forgetCredentials, useCatalogue } from './credential-queries.ts';
-import {
-  checkTargets,
-  NEW_TARGETS,
-  newTarget,
-  PLACEMENT_KINDS,
-  type TargetsText,
-  type TargetText,
-  toText,
-} from './targets-form.ts';
+import { checkTargets, NEW_TARGETS, newTarget, type TargetsText, type TargetText, toText } from './targets-form.ts';
 
 const PATHS_LABEL = 'Paths, one on each line, such as /v1/*';
 

@@ -29,17 +29,15 @@ export interface TargetsText {
   readonly username: string;
 }
 
-export const PLACEMENT_KINDS = ['bearer', 'header', 'basic', 'query'] as const satisfies PlacementFields['kind'][];
 const NEW_TARGET = { origin: 'https://', paths: '/*', methods: 'GET POST', networks: '', ca_pem: null };
 export const newTarget = (id: number): TargetText => ({ id, ...NEW_TARGET });
+
+const NO_PLACEMENT = { kind: 'bearer', name: '', template: '', username: '' } as const;
 
 export const NEW_TARGETS: TargetsText = {
   service: '',
   targets: [newTarget(0)],
-  kind: 'bearer',
-  name: '',
-  template: '',
-  username: '',
+  ...NO_PLACEMENT,
 };
 
 type Known = Pick<CredentialTargets, 'targets' | 'placement'>;
@@ -55,10 +53,8 @@ export function toText({ targets, placement }: Known, service: string): TargetsT
       networks: (allow_networks ?? []).join(' '),
       ca_pem: ca_pem ?? null,
     })),
-    kind: placement.kind,
-    name: placement.name ?? '',
-    template: placement.template ?? '',
-    username: placement.username ?? '',
+    ...NO_PLACEMENT,
+    ...placement,
   };
 }
 
@@ -80,15 +76,22 @@ export interface CheckedTargets {
   readonly problem: string | null;
 }
 
+function toPlacement({ kind, name, template, username }: TargetsText): PlacementFields {
+  switch (kind) {
+    case 'bearer':
+      return { kind };
+    case 'header':
+      return { kind, name: name.trim(), ...(template === '' ? {} : { template }) };
+    case 'basic':
+      return { kind, ...(username === '' ? {} : { username }) };
+    case 'query':
+      return { kind, name: name.trim() };
+  }
+}
+
 export function checkTargets(text: TargetsText): CheckedTargets {
-  const { service, kind, name, template, username } = text;
-  const isNamed = kind === 'header' || kind === 'query';
-  const placement: PlacementFields = {
-    kind,
-    ...(isNamed ? { name: name.trim() } : {}),
-    ...(kind === 'header' && template !== '' ? { template } : {}),
-    ...(kind === 'basic' && username !== '' ? { username } : {}),
-  };
+  const { service } = text;
+  const placement = toPlacement(text);
   const targets = text.targets.map(toTarget);
   const problem = ruleBroken(() => parseTargets(targets)) ?? ruleBroken(() => parsePlacement(placement));
   const body = { ...(service === '' ? {} : { service }), targets, placement };

@@ -12,10 +12,17 @@ import { client } from '../../session/console-client.ts';
 import { forgetCredentials, readTargets } from './credential-queries.ts';
 import { TargetsDialog } from './targets-dialog.tsx';
 
-function placementText({ kind, name, template, username }: CredentialTargets['placement']): string {
-  if (kind === 'bearer') return 'Authorization: Bearer …';
-  if (kind === 'basic') return username === undefined ? 'Basic, user:password' : `Basic, as ${username}`;
-  return kind === 'query' ? `query parameter ${name}` : `header ${name}: ${template ?? '{value}'}`;
+function placementText(placement: CredentialTargets['placement']): string {
+  switch (placement.kind) {
+    case 'bearer':
+      return 'Authorization: Bearer …';
+    case 'header':
+      return `header ${placement.name}: ${placement.template}`;
+    case 'basic':
+      return placement.username === undefined ? 'Basic, user:password' : `Basic, as ${placement.username}`;
+    case 'query':
+      return `query parameter ${placement.name}`;
+  }
 }
 
 export function TargetsSection({ path, isEditor }: { readonly path: string; readonly isEditor: boolean }) {

@@ -4,7 +4,13 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RowOf } from '../../../core/change.ts';
+import {
+  KEYSET_SUBJECT,
+  RECORDED_RESOURCES,
+  type RecordedResource,
+  type RowOf,
+  subjectOf,
+} from '../../../core/resources.ts';
 import type { VaultKeys } from '../../../crypto/keys.ts';
 import { decryptValue } from '../../../crypto/value-encryption.ts';
 import { isAuthentic } from '../../../ledger/authenticated-rows.ts';
@@ -24,7 +30,6 @@ import { type Authenticated, ENDED_APPROVAL_RETENTION_MS } from '../../../store/
 import { readStoredKeys } from '../../../store/vault-metadata.ts';
 import { yieldToEventLoop } from '../../paging.ts';
 import { OPERATOR_SESSION_LIFE_MS } from '../../sessions/session-operations.ts';
-import { KEYSET_SUBJECT, SUBJECT, type SubjectKind, subjectOf } from '../recorded-state.ts';
 
 /** Why a row does not count. */
 const PROBLEMS = ['altered', 'not as recorded', 'missing', 'value unreadable'] as const;
@@ -52,7 +57,6 @@ const STEP_ROWS = 200;
 const STEP_CREDENTIALS = 16;
 const MAX_PROBLEMS = 100;
 const MAX_KEYSET_TRIES = 20;
-const KINDS = Object.keys(SUBJECT) as SubjectKind[];
 
 /**
  * Yields what was checked so far, after each step. A scan is not a snapshot: each step sees the rows and entries of its
@@ -63,8 +67,8 @@ export async function* scanState(parts: ScanParts, withValues: boolean): AsyncGe
   let [checked, problemCount] = [0, 0];
   const steps = [
     checkKeyset(parts),
-    ...KINDS.map((kind) => checkRows(parts, kind)),
-    ...KINDS.map((kind) => checkSubjects(parts, kind)),
+    ...RECORDED_RESOURCES.map((kind) => checkRows(parts, kind)),
+    ...RECORDED_RESOURCES.map((kind) => checkSubjects(parts, kind)),
     ...(withValues ? [checkValues(parts)] : []),
   ];
   for (const step of steps) {
@@ -111,7 +115,7 @@ async function compareKeyset({ store, keys }: ScanParts, recorded: string | null
   };
 }
 
-async function* checkRows({ store, keys, clock }: ScanParts, kind: SubjectKind): AsyncGenerator<Step> {
+async function* checkRows({ store, keys, clock }: ScanParts, kind: RecordedResource): AsyncGenerator<Step> {
   let after: string | null = null;
   do {
     const { rows, next }: ResultOf<typeof scanRows> = await store.run(scanRows(kind, after, STEP_ROWS));
@@ -120,9 +124,9 @@ async function* checkRows({ store, keys, clock }: ScanParts, kind: SubjectKind):
   } while (after !== null);
 }
 
-function problemOf(kind: SubjectKind, recorded: RecordedRow, keys: VaultKeys, clock: Clock): StateProblem[] {
+function problemOf(kind: RecordedResource, recorded: RecordedRow, keys: VaultKeys, clock: Clock): StateProblem[] {
   const { state } = recorded;
-  const row = recorded.row as Authenticated<RowOf[SubjectKind]>;
+  const row = recorded.row as Authenticated<RowOf[RecordedResource]>;
   const session = kind === 'session' ? (row as Authenticated<RowOf['session']>) : null;
   const subject = subjectOf(kind, row);
   if (!isAuthentic(keys.row, kind, row)) return [{ subject, problem: 'altered' }];
@@ -132,7 +136,7 @@ function problemOf(kind: SubjectKind, recorded: RecordedRow, keys: VaultKeys, cl
   return hasEnded ? [] : [{ subject, problem: 'not as recorded' }];
 }
 
-async function* checkSubjects({ store, clock }: ScanParts, kind: SubjectKind): AsyncGenerator<Step> {
+async function* checkSubjects({ store, clock }: ScanParts, kind: RecordedResource): AsyncGenerator<Step> {
   let next: string | null = firstSubject(kind, clock.now());
   while (next !== null) {
     const step: SubjectStep = await store.run(scanSubjects(kind, next, STEP_ROWS));
@@ -143,7 +147,7 @@ async function* checkSubjects({ store, clock }: ScanParts, kind: SubjectKind): A
 }
 
 /** The rows of sessions and approvals are removed without an entry, long after they began. */
-function firstSubject(kind: SubjectKind, now: number): string {
+function firstSubject(kind: RecordedResource, now: number): string {
   if (kind === 'session') return `session:${now - OPERATOR_SESSION_LIFE_MS}`;
   if (kind !== 'approval') return `${kind}:`;
   // The first 48 bits of a UUIDv7 are its time.
@@ -185,7 +189,7 @@ async function confirm(
 
 function unreadableIn({ id, path, type, version, values }: ScannedCredential, keys: VaultKeys): StateProblem[] {
   const problem = (number: number): StateProblem => ({
-    subject: `${SUBJECT.credential({ path })} version ${number}`,
+    subject: `${subjectOf('credential', { path })} version ${number}`,
     problem: 'value unreadable',
   });
   const unreadable = values.filter((value) => {

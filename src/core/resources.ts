@@ -1,0 +1,95 @@
+/**
+ * The kinds of rows on which decisions depend, each declared in the file of its noun. They are stored with a MAC. A row
+ * with a subject is used only if the newest audit entry with that subject records exactly its MAC, so that replayed and
+ * rolled-back rows have no effect. SOURCE: docs/formats.md, "State in the log".
+ */
+import type { ValueOf } from '../engine/field.ts';
+import { Agent } from '../vault/agents/agent.ts';
+import { APPROVAL_ROWS } from '../vault/approvals/approval.ts';
+import { CREDENTIAL_ROWS } from '../vault/credentials/credential.ts';
+import { Operator } from '../vault/operators/operator.ts';
+import { Policy } from '../vault/policies/policy.ts';
+import { SESSION_ROWS } from '../vault/sessions/session.ts';
+import { TARGET_ROWS } from '../vault/use/target.ts';
+import { REPLY_ROWS } from './idempotency.ts';
+
+export const RESOURCES = {
+  agent: Agent,
+  operator: Operator,
+  policy: Policy,
+  session: SESSION_ROWS,
+  credential: CREDENTIAL_ROWS,
+  targets: TARGET_ROWS,
+  approval: APPROVAL_ROWS,
+  /** The reply to a request with an Idempotency-Key. */
+  reply: REPLY_ROWS,
+} as const;
+
+type Resources = typeof RESOURCES;
+export type Resource = keyof Resources;
+export type RowOf = { readonly [R in Resource]: ValueOf<Resources[R]['fields']> };
+
+type ResourceWith<T> = { [R in Resource]: Resources[R] extends T ? R : never }[Resource];
+/** A resource of which every node holds all rows in memory. */
+export type HeldResource = ResourceWith<{ readonly isHeld: true }>;
+/** A resource whose rows must match the audit log. */
+export type RecordedResource = ResourceWith<{ readonly subject: object }>;
+
+/** The resources whose rows an operation names by their keys. */
+export const KEYED_RESOURCES = ['session', 'targets', 'approval', 'reply'] as const satisfies readonly Resource[];
+export type KeyedResource = (typeof KEYED_RESOURCES)[number];
+export type KeysOf = { readonly [R in KeyedResource]?: RowOf[R][Resources[R]['key'] & keyof RowOf[R]] };
+
+type SubjectField<R extends Resource> = Resources[R] extends {
+  readonly subject: { readonly fields: readonly (infer N extends string)[] };
+}
+  ? N
+  : never;
+/** The fields by which a row is removed: its id, its key, and those of its subject. */
+export type KeyOf = {
+  readonly [R in Resource]: Pick<RowOf[R], Extract<keyof RowOf[R], 'id' | Resources[R]['key'] | SubjectField<R>>>;
+};
+
+const ALL = Object.keys(RESOURCES) as Resource[];
+export const HELD_RESOURCES: readonly HeldResource[] = ALL.filter(isHeld);
+export const RECORDED_RESOURCES: readonly RecordedResource[] = ALL.filter(isRecorded);
+
+export function isRecorded(resource: Resource): resource is RecordedResource {
+  return 'subject' in RESOURCES[resource];
+}
+
+export function isHeld(resource: Resource): resource is HeldResource {
+  return 'isHeld' in RESOURCES[resource];
+}
+
+export interface RecordedState {
+  readonly subject: string;
+  readonly state: string;
+}
+
+export const KEYSET_SUBJECT = 'keyset';
+
+/** The subject of a row in the audit log. */
+export function subjectOf<R extends RecordedResource>(
+  resource: R,
+  row: { readonly [K in R]: Pick<RowOf[K], SubjectField<K> & keyof RowOf[K]> }[R],
+): string {
+  const { prefix, fields, ...rules } = RESOURCES[resource].subject;
+  const values = row as unknown as Readonly<Record<string, string | number>>;
+  const name = fields.map((field) => values[field]).join(':');
+  return prefix + ('isCaseless' in rules ? name.toLowerCase() : name);
+}
+
+/** Whether the state is that of the row; a row without a subject has none. */
+export function isAsRecorded<R extends Resource>(
+  resource: R,
+  row: RowOf[R] & { readonly mac: string },
+  states: ReadonlyMap<string, string>,
+): boolean {
+  return !isRecorded(resource) || states.get(subjectOf(resource, row as never)) === row.mac;
+}
+
+/** Whether the row is one that nodes hold in memory, or the keyset. */
+export function isControlSubject(subject: string): boolean {
+  return HELD_RESOURCES.some((resource) => subject.startsWith(`${resource}:`)) || subject === KEYSET_SUBJECT;
+}
