@@ -1,6 +1,7 @@
 /** The OpenAPI 3.1 document, generated from the route table with the schemas that validate requests. */
 
-import { type TSchema, Type } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from 'typebox';
 import * as audit from '../api/audit.ts';
 import { Action, LeaseStatus, RequestHeaders } from '../api/fields.ts';
 import * as overview from '../api/overview.ts';
