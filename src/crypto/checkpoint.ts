@@ -3,10 +3,10 @@
  * SOURCE: docs/formats.md, "Checkpoints" and "Receipts".
  */
 import { createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto';
-import type { VaultKeys } from './keys.ts';
 import type { SigningKey } from './keyset.ts';
 import { decodeStrictBase64 } from './primitives.ts';
 import { decodeHash, encodeHash, type TreeHash, type TreeHead } from './tree.ts';
+import type { VaultKeys } from './vault-keys.ts';
 
 const ED25519 = 0x01;
 const KEY_ID_BYTES = 4;

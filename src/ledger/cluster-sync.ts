@@ -6,8 +6,8 @@
 import { removeRow } from '../core/change.ts';
 import { isAsRecorded } from '../core/resources.ts';
 import { isHeadInForce } from '../crypto/chain.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { CompactRange } from '../crypto/tree.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ClusterState, ClusterView, ControlChanges, Head, HeldRemove, LastEntry } from '../store/store.ts';

@@ -10,10 +10,10 @@ import type { CredentialId, EntryId } from '../core/names.ts';
 import type { Operation, Outcome } from '../core/operation.ts';
 import { isControlSubject, KEYSET_SUBJECT, type RecordedState, type Resource, subjectOf } from '../core/resources.ts';
 import { endsAuditKey, entryMac, handOver, headMac } from '../crypto/chain.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import type { SetDigest } from '../crypto/row-mac.ts';
 import type { CompactRange, TreeNode } from '../crypto/tree.ts';
 import { dataKeyIdOf, decryptValue, encryptValue } from '../crypto/value-encryption.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Head, StoredChange } from '../store/store.ts';
 import {

@@ -6,8 +6,8 @@
 
 import { ControlState } from '../core/control.ts';
 import { HELD_RESOURCES, type HeldResource, isAsRecorded, KEYSET_SUBJECT, subjectOf } from '../core/resources.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { SetDigest } from '../crypto/row-mac.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import type { Store } from '../store/port.ts';
 import { readControlStates } from '../store/recorded-states.ts';
 import type { HeldPut } from '../store/store.ts';

@@ -5,9 +5,9 @@
 
 import type { ControlState } from '../core/control.ts';
 import { CHAIN_START, entryMac, headMac, isHeadInForce } from '../crypto/chain.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { SetDigest } from '../crypto/row-mac.ts';
 import { CompactRange, encodeHash, type TreeNode } from '../crypto/tree.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { readEntries, readHead, readMacs } from '../store/audit-log.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
@@ -17,7 +17,7 @@ import type { StoredTreeNode } from '../vault/audit/proofs.ts';
 import type { Credential } from '../vault/credentials/credential.ts';
 import { SYSTEM_TIME } from './clock.ts';
 import { type RecordedDigest, readControl } from './read-control.ts';
-import { SessionCache } from './sessions.ts';
+import { SessionCache } from './session-cache.ts';
 
 /** The end of the chain, to which the next entry is appended. */
 export interface ChainTip {

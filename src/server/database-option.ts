@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { Environment } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
 import { readSecretBytes } from '../platform/private-files.ts';
-import { DEFAULT_APPLICATION_NAME, type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
+import { DEFAULT_APPLICATION_NAME, type PostgresAddress, parseAddress } from '../store/postgres/database-url.ts';
 
 export const PASSWORD_ON_COMMAND_LINE =
   'Every user of this machine can read the database password on the command line. Use --database-file.';

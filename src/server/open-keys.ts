@@ -1,8 +1,8 @@
 /** Opens the keys of a vault with a key slot, or creates the keys of a new vault. */
 
 import { slotPrivateKey, slotPublicKey } from '../crypto/key-slots.ts';
-import { VaultKeys } from '../crypto/keys.ts';
 import { newId, timingSafeEqualText } from '../crypto/primitives.ts';
+import { VaultKeys } from '../crypto/vault-keys.ts';
 import { StartupError } from '../platform/errors.ts';
 import {
   type InitialKeys,

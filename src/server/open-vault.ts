@@ -3,7 +3,7 @@
  * memory.
  */
 
-import type { VaultKeys } from '../crypto/keys.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { type Clock, DatabaseClock, MAX_TIME, startClock } from '../ledger/clock.ts';
 import { initialHead, readVaultState } from '../ledger/vault-state.ts';
 import { StartupError } from '../platform/errors.ts';

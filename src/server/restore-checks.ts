@@ -7,8 +7,8 @@ import { damaged } from '../backup/errors.ts';
 import type { AgentId } from '../core/names.ts';
 import type { Resource } from '../core/resources.ts';
 import { checkpointSigner, openCheckpoint } from '../crypto/checkpoint.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { decryptValue } from '../crypto/value-encryption.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { isAuthentic } from '../ledger/authenticated-rows.ts';
 import {
   ACCESS_COUNTS,

@@ -6,8 +6,8 @@
 import { rmSync } from 'node:fs';
 import type { EncryptedAgentKey } from '../backup/records.ts';
 import type { AgentId, AgentName } from '../core/names.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { publicKeyOfPem } from '../crypto/signatures.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { type Clock, DatabaseClock, startClock } from '../ledger/clock.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { NEVER_ABORTED } from '../ledger/single-flight.ts';

@@ -19,8 +19,8 @@ import {
   encodeStoredKeys,
 } from '../backup/records.ts';
 import { checkpointSigner, verifierKey } from '../crypto/checkpoint.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { timingSafeEqualText } from '../crypto/primitives.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { startClock } from '../ledger/clock.ts';
 import { StartupError } from '../platform/errors.ts';
 import { dataDirPaths } from '../platform/paths.ts';

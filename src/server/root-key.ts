@@ -1,7 +1,7 @@
 /** The root key file. It is created only for a new vault; a wrong key of an existing vault prevents startup. */
 
-import { parseRootKey } from '../crypto/keys.ts';
 import { newRootKey } from '../crypto/primitives.ts';
+import { parseRootKey } from '../crypto/vault-keys.ts';
 import { errnoSuffix, StartupError } from '../platform/errors.ts';
 import { dataDirPaths } from '../platform/paths.ts';
 import {

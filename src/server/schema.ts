@@ -1,5 +1,5 @@
 /** Runs `leasehold schema` and prints its output. Needs neither the root key nor a running server. */
-import { describeAddress } from '../store/postgres/address.ts';
+import { describeAddress } from '../store/postgres/database-url.ts';
 import { printSchema, updateSchema } from '../store/postgres/migrate.ts';
 import { type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './database-option.ts';
 import { SERVER_COMMAND } from './flag-table.ts';

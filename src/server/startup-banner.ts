@@ -3,7 +3,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { ownCommand, quoteForShell, quoteWord } from '../platform/shell-command.ts';
-import { describeAddress } from '../store/postgres/address.ts';
+import { describeAddress } from '../store/postgres/database-url.ts';
 import type { Service } from './composition.ts';
 import type { Configuration } from './configuration.ts';
 import { isLoopback } from './hosts.ts';

@@ -12,7 +12,7 @@ import { readEntries, readHead } from './audit-log.ts';
 import { StoreError } from './errors.ts';
 import { readMigrations } from './migrations.ts';
 import type { LogReader } from './port.ts';
-import { Hosts } from './postgres/hosts.ts';
+import { Hosts } from './postgres/database-hosts.ts';
 import { Pool } from './postgres/pool.ts';
 import { PostgresSource } from './postgres/transfer.ts';
 import { BUSY_TIMEOUT_MS, toStoreError } from './sqlite/database.ts';

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { decodeStoredKeys } from '../../src/backup/records.ts';
 import { AGENT_NAME } from '../../src/core/names.ts';
-import { parseRootKey, VaultKeys } from '../../src/crypto/keys.ts';
+import { parseRootKey, VaultKeys } from '../../src/crypto/vault-keys.ts';
 import { Dice, newSeed } from '../kit/dice.ts';
 import { withScope } from '../kit/directory.ts';
 import { addOperator, expectStatus } from '../kit/operators.ts';

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { FIRST_CREDENTIAL, listCredentials } from '../../src/store/credential-lists.ts';
-import { parseAddress } from '../../src/store/postgres/address.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { aCredential, commit, headAt, KEY_CHECK, KEYS, retrievals, stored, T0 } from '../contract/rows.ts';
 import { sweepAll } from '../contract/sweeping.ts';

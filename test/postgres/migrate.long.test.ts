@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parseAddress } from '../../src/store/postgres/address.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { RESPONSE_TIMEOUT_MS } from '../../src/store/postgres/driver.ts';
 import { MIGRATION_LOCK, updateSchema } from '../../src/store/postgres/migrate.ts';
 import { REQUIRED_PRIVILEGES } from '../../src/store/postgres/privileges.ts';

@@ -1,6 +1,6 @@
 /** A database as docs/cluster.md describes it: owned by one role, used by another that owns nothing. */
 import { randomBytes } from 'node:crypto';
-import { parseAddress } from '../../src/store/postgres/address.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { updateSchema } from '../../src/store/postgres/migrate.ts';
 import { REQUIRED_PRIVILEGES } from '../../src/store/postgres/privileges.ts';
 import { newDatabase } from '../kit/database.ts';

@@ -18,7 +18,7 @@ import {
 import { countEntries, findSeqAt, readEntries, readHead } from '../../src/store/audit-log.ts';
 import { FIRST_CREDENTIAL, listCredentials } from '../../src/store/credential-lists.ts';
 import { countLeases, countRevokedBy, listLeases, NEWEST_LEASE } from '../../src/store/lease-lists.ts';
-import { parseAddress } from '../../src/store/postgres/address.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { POSTGRES_DIALECT } from '../../src/store/postgres/dialect.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { isDeregistered, readSession } from '../../src/store/vault-metadata.ts';

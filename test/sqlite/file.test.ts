@@ -13,7 +13,7 @@ import { readHead } from '../../src/store/audit-log.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import { readMigrations } from '../../src/store/migrations.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
-import { DatabaseLock } from '../../src/store/sqlite/lock.ts';
+import { DatabaseLock } from '../../src/store/sqlite/database-lock.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import {
   aCredential,
@@ -239,7 +239,7 @@ test('while another connection writes to a vault, it is unavailable, and nothing
 
 /** Takes the lock in a separate process; resolves to whether that process holds it. */
 async function lockElsewhere(t: TestContext, file: string) {
-  const module = pathToFileURL(join(ROOT, 'src/store/sqlite/lock.ts')).href;
+  const module = pathToFileURL(join(ROOT, 'src/store/sqlite/database-lock.ts')).href;
   const script = `import { DatabaseLock } from ${JSON.stringify(module)};
     const lock = DatabaseLock.take(${JSON.stringify(file)});
     console.log(lock === null ? 'taken' : 'held');

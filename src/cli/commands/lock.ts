@@ -1,7 +1,7 @@
 /** The `lock` and `unlock` subcommands. */
 import { isLoopback } from '../../client/address.ts';
-import { parseRootKey } from '../../crypto/keys.ts';
 import { parseShare } from '../../crypto/shares.ts';
+import { parseRootKey } from '../../crypto/vault-keys.ts';
 import { text } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { Secret } from '../../vault/credentials/credential.ts';

@@ -12,9 +12,9 @@ import {
 import { PositiveInteger } from '../../api/fields.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
 import { Health, Rollback } from '../../api/responses.ts';
+import { parseTimestamp } from '../../core/filter-timestamp.ts';
 import { parseActorName } from '../../core/names.ts';
 import { authorize } from '../../core/operation.ts';
-import { parseTimestamp } from '../../core/timestamp.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { toTimestamp } from '../../engine/timestamp.ts';
 import {

@@ -2,7 +2,7 @@
 import { createConnection, type Socket } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
 import postgres from 'postgres';
-import { type DatabaseHost, type PostgresAddress, type SslMode, sslModeFor } from './address.ts';
+import { type DatabaseHost, type PostgresAddress, type SslMode, sslModeFor } from './database-url.ts';
 
 /** Session settings. They are explicit, so that defaults of the role or the database cannot weaken them. */
 const SETTINGS = {

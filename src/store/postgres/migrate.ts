@@ -4,10 +4,10 @@
  */
 import { StoreError } from '../errors.ts';
 import { assertColumns, type Migration, readMigrations } from '../migrations.ts';
-import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
+import { pinHost } from './database-hosts.ts';
+import type { PostgresAddress } from './database-url.ts';
 import { sqlStateOf, toStoreError } from './errors.ts';
-import { pinHost } from './hosts.ts';
 import { assertPrivileges, grantsFor, toIdentifier } from './privileges.ts';
 
 /** Advisory lock key: 'LsHd'. */
@@ -68,7 +68,7 @@ function toScripts(schema: Schema, migrations: readonly Migration[]) {
     const isFirst = number === schema.number + 1;
     const script = [
       'BEGIN;',
-      `${takeLock(MIGRATION_LOCK)}`,
+      TAKE_LOCK,
       ...(isFirst && !schema.isNamed ? ['CREATE SCHEMA IF NOT EXISTS leasehold;'] : []),
       ...(isFirst && !schema.isRecorded ? [RECORD] : []),
       'SET LOCAL search_path = leasehold;',
@@ -89,9 +89,7 @@ const RECORD = `CREATE TABLE IF NOT EXISTS leasehold.migrations (
  * Statements that take an advisory lock until the end of the transaction, without a time-out. WHY not a session lock: a
  * suspended node would keep it, whereas a transaction that was sent as one script ends without its sender.
  */
-function takeLock(number = MIGRATION_LOCK): string {
-  return `SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(${number}, 0); SET LOCAL lock_timeout = '5s';`;
-}
+const TAKE_LOCK = `SET LOCAL lock_timeout = 0; SELECT pg_advisory_xact_lock(${MIGRATION_LOCK}, 0); SET LOCAL lock_timeout = '5s';`;
 
 async function migrate(connection: Connection, migrations: readonly Migration[]): Promise<readonly string[]> {
   const done: string[] = [];
@@ -170,7 +168,7 @@ export async function printSchema(address: PostgresAddress | null, grantee: stri
 function toGrantScript(grantee: string): string {
   const role = toIdentifier(grantee);
   if (role === null) throw new StoreError('unavailable', 'the role to grant to must have a name of 1 to 63 bytes');
-  return `BEGIN;\n${takeLock()}\n${grantsFor(role)}\nCOMMIT;`;
+  return `BEGIN;\n${TAKE_LOCK}\n${grantsFor(role)}\nCOMMIT;`;
 }
 
 async function grant(connection: Connection, grantee: string): Promise<void> {

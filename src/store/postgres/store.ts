@@ -20,10 +20,10 @@ import type {
   WriteSet,
 } from '../store.ts';
 import { readAccessCount } from './access-counts.ts';
-import type { PostgresAddress } from './address.ts';
 import type { Connection } from './connection.ts';
+import { Hosts } from './database-hosts.ts';
+import type { PostgresAddress } from './database-url.ts';
 import { POSTGRES_DIALECT } from './dialect.ts';
-import { Hosts } from './hosts.ts';
 import { insertItems } from './insert-rows.ts';
 import { prepareSchema } from './migrate.ts';
 import { Pool } from './pool.ts';

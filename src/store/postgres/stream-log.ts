@@ -7,10 +7,10 @@ import { readEntries, readLastSeq, readPosition, savePosition } from '../audit-l
 import type { StreamLog } from '../port.ts';
 import type { Procedure } from '../statement.ts';
 import { type Connection, withDeadline } from './connection.ts';
+import type { Hosts } from './database-hosts.ts';
 import { RESPONSE_TIMEOUT_MS } from './driver.ts';
 import { toStoreError } from './errors.ts';
 import { assertContains } from './fence.ts';
-import type { Hosts } from './hosts.ts';
 
 export class PostgresStreamLog implements StreamLog {
   readonly #hosts: Hosts;

@@ -15,8 +15,8 @@ import {
   type VaultMetadata,
 } from '../transfer.ts';
 import { isEmpty, readRootKeyCheck } from '../vault-metadata.ts';
-import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
+import type { PostgresAddress } from './database-url.ts';
 import type { Purpose } from './driver.ts';
 import { sqlStateOf, toStoreError } from './errors.ts';
 import { assertContains } from './fence.ts';

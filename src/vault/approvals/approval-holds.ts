@@ -7,10 +7,10 @@
 import type { AgentId } from '../../core/names.ts';
 import type { Context, Operation } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import type { VaultKeys } from '../../crypto/keys.ts';
 import { newId, newNonce, sha256Base64 } from '../../crypto/primitives.ts';
 import { fieldsMac } from '../../crypto/row-mac.ts';
 import { encryptApprovalRequest } from '../../crypto/value-encryption.ts';
+import type { VaultKeys } from '../../crypto/vault-keys.ts';
 import { ApiError } from '../../engine/errors.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';

@@ -12,8 +12,8 @@ import {
   signCheckpoint,
   verifierKey,
 } from '../../crypto/checkpoint.ts';
-import type { VaultKeys } from '../../crypto/keys.ts';
 import { CompactRange, encodeHash } from '../../crypto/tree.ts';
+import type { VaultKeys } from '../../crypto/vault-keys.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import { NEVER_ABORTED, SingleFlight } from '../../ledger/single-flight.ts';
 import { readHead, readNewestCheckpoint } from '../../store/audit-log.ts';

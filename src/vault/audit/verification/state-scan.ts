@@ -11,8 +11,8 @@ import {
   type RowOf,
   subjectOf,
 } from '../../../core/resources.ts';
-import type { VaultKeys } from '../../../crypto/keys.ts';
 import { decryptValue } from '../../../crypto/value-encryption.ts';
+import type { VaultKeys } from '../../../crypto/vault-keys.ts';
 import { isAuthentic } from '../../../ledger/authenticated-rows.ts';
 import type { Clock } from '../../../ledger/clock.ts';
 import { SingleFlight } from '../../../ledger/single-flight.ts';

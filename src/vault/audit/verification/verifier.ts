@@ -7,15 +7,15 @@
  */
 
 import type { ChainPoint } from '../../../crypto/chain.ts';
-import type { VaultKeys } from '../../../crypto/keys.ts';
+import type { VaultKeys } from '../../../crypto/vault-keys.ts';
 import type { Clock } from '../../../ledger/clock.ts';
 import { SingleFlight } from '../../../ledger/single-flight.ts';
 import { hasEntryBeforeFirst, readEntries, readHead } from '../../../store/audit-log.ts';
 import type { Store } from '../../../store/port.ts';
 import { scanEntries } from '../../paging.ts';
 import { BEFORE_FIRST, type ChainBreak, ChainVerifier, verifyHead } from './chain-verifier.ts';
-import { verifyInParallel } from './pool.ts';
 import { StateChecker } from './state-scan.ts';
+import { verifyInParallel } from './verification-threads.ts';
 
 export type VerificationResult =
   | {

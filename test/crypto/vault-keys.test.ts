@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseRootKey } from '../../src/crypto/keys.ts';
 import { decodeStrictBase64, newRootKey, requestIds, timingSafeEqualText } from '../../src/crypto/primitives.ts';
 import { hashToken, newToken } from '../../src/crypto/tokens.ts';
+import { parseRootKey } from '../../src/crypto/vault-keys.ts';
 import { runs, wellFormedText } from '../kit/property.ts';
 
 test('a root key file contains 32 bytes as base64 on one line, and nothing else', () => {

@@ -9,7 +9,7 @@ import { extname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { type ChainPoint, exportAuditKeys } from '../../../crypto/chain.ts';
-import type { VaultKeys } from '../../../crypto/keys.ts';
+import type { VaultKeys } from '../../../crypto/vault-keys.ts';
 import { readEntries } from '../../../store/audit-log.ts';
 import { StoreError } from '../../../store/errors.ts';
 import type { Store } from '../../../store/port.ts';

@@ -5,8 +5,8 @@
  */
 import { StoreError } from '../errors.ts';
 import type { LogLocation, SeenEntry } from '../store.ts';
-import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
+import type { PostgresAddress } from './database-url.ts';
 import type { Purpose } from './driver.ts';
 import { sqlStateOf } from './errors.ts';
 import { LostEntryError } from './fence.ts';
