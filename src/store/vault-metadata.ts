@@ -18,7 +18,7 @@ import {
   SESSIONS,
   TABLES,
 } from './schema.ts';
-import { type Procedure, raw, sql } from './statement.ts';
+import { type Procedure, raw, type Statement, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
 import type { Table } from './table.ts';
 
@@ -38,6 +38,11 @@ export function* readStoredKeys(): Procedure<StoredKeys> {
     keyset: keyset === undefined ? null : KEYSET.decode(keyset),
     slots: slots.map((row) => KEY_SLOTS.decode(row)),
   };
+}
+
+export function insertVault(keyCheck: string, vaultId: string, createdAt: number, highWaterTime: number): Statement {
+  return sql`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
+    VALUES (1, ${keyCheck}, ${createdAt}, ${highWaterTime}, ${vaultId})`;
 }
 
 /** The number of values encrypted with each data key, by its id. */

@@ -4,7 +4,7 @@ import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { StoredCheckpoint } from '../../vault/audit/proofs.ts';
 import type { InitialKeys } from '../../vault/keys/keyset.ts';
-import { insertCheckpoint, readCheckpoint } from '../audit-log.ts';
+import { insertCheckpoint, insertHead, readCheckpoint } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
 import type { Store, StoreMeasures, StreamLog } from '../port.ts';
 import { KEY_SLOTS, KEYSET } from '../schema.ts';
@@ -19,6 +19,7 @@ import type {
   SweepResult,
   WriteSet,
 } from '../store.ts';
+import { insertVault } from '../vault-metadata.ts';
 import { readAccessCount } from './access-counts.ts';
 import type { Connection } from './connection.ts';
 import { Hosts } from './database-hosts.ts';
@@ -89,20 +90,14 @@ export class PostgresStore implements Store {
     return this.#hosts.unanswered;
   }
 
-  initialise(
-    keyCheck: string,
-    { seq, hmac, mac, epoch, tree, control }: Head,
-    now: number,
-    keys: InitialKeys,
-  ): Promise<void> {
+  initialise(keyCheck: string, head: Head, now: number, keys: InitialKeys): Promise<void> {
     return this.#pool.use((connection) =>
       atomically(connection, async () => {
-        await connection.query`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
-          VALUES (1, ${keyCheck}, ${now}, ${now}, ${keys.vaultId})`;
+        await connection.execute(insertVault(keyCheck, keys.vaultId, now, now));
         await connection.query`INSERT INTO access_count_progress (id, through_seq) VALUES (1, 0)`;
-        await insertKeys(connection, keys);
-        await connection.query`INSERT INTO audit_head (id, seq, hmac, mac, epoch, tree, control)
-          VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, ${tree}, ${control})`;
+        await connection.execute(insertItems(KEYSET, [{ id: 1, ...keys.keyset }]));
+        await connection.execute(insertItems(KEY_SLOTS, keys.slots));
+        await connection.execute(insertHead(head));
       }),
     );
   }
@@ -193,9 +188,4 @@ async function atomically<T>(connection: Connection, work: () => Promise<T>): Pr
     await connection.query`ROLLBACK`.catch(() => connection.close());
     throw error;
   }
-}
-
-async function insertKeys(connection: Connection, { keyset, slots }: InitialKeys): Promise<void> {
-  await connection.execute(insertItems(KEYSET, [{ id: 1, ...keyset }]));
-  await connection.execute(insertItems(KEY_SLOTS, slots));
 }

@@ -1,5 +1,6 @@
 /** Reads a vault from PostgreSQL, without changing it, and writes one into an empty database. */
 import { HELD_RESOURCES } from '../../core/resources.ts';
+import { insertHead } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
 import { RESOURCE_TABLES, TABLES } from '../schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from '../statement.ts';
@@ -14,7 +15,7 @@ import {
   type TransferTarget,
   type VaultMetadata,
 } from '../transfer.ts';
-import { isEmpty, readRootKeyCheck } from '../vault-metadata.ts';
+import { insertVault, isEmpty, readRootKeyCheck } from '../vault-metadata.ts';
 import { Connection } from './connection.ts';
 import type { PostgresAddress } from './database-url.ts';
 import type { Purpose } from './driver.ts';
@@ -165,15 +166,9 @@ export class PostgresTarget extends Transaction implements TransferTarget {
   async commit(): Promise<void> {
     const { vaultId, createdAt, highWaterTime, head, highestSeq } = this.#metadata;
     const statements = [
-      sql`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
-        VALUES (1, ${UNPUBLISHED}, ${createdAt}, ${highWaterTime}, ${vaultId})`,
+      insertVault(UNPUBLISHED, vaultId, createdAt, highWaterTime),
       sql`INSERT INTO access_count_progress (id, through_seq) VALUES (1, ${highestSeq})`,
-      ...(head === null
-        ? []
-        : [
-            sql`INSERT INTO audit_head (id, seq, hmac, mac, epoch, tree, control)
-              VALUES (1, ${head.seq}, ${head.hmac}, ${head.mac}, ${head.epoch}, ${head.tree}, ${head.control})`,
-          ]),
+      ...(head === null ? [] : [insertHead(head)]),
       // The copy is verified before the server would collect statistics, without which it scans whole tables.
       raw(`ANALYZE ${TABLES.map(({ name }) => name).join(', ')}`),
       raw('COMMIT'),

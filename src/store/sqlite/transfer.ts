@@ -4,6 +4,7 @@ import { ACCESS_COUNTS, CREDENTIAL_VERSIONS, CREDENTIALS, LEASES } from '../sche
 import { type Procedure, type Row, sql } from '../statement.ts';
 import type { Table } from '../table.ts';
 import { countRows, scanByKey, type TransferSource, type TransferTarget, type VaultMetadata } from '../transfer.ts';
+import { insertVault } from '../vault-metadata.ts';
 import { AccessCounts } from './access-counts.ts';
 import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { LeaseBlockWriter } from './lease-blocks.ts';
@@ -86,8 +87,7 @@ export class SqliteTarget implements TransferTarget {
   async commit(): Promise<void> {
     const { keyCheck, vaultId, createdAt, highWaterTime, head, highestSeq } = this.#metadata;
     this.#write(() => {
-      this.#statements.write(sql`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
-        VALUES (1, ${keyCheck}, ${createdAt}, ${highWaterTime}, ${vaultId})`);
+      this.#statements.write(insertVault(keyCheck, vaultId, createdAt, highWaterTime));
       if (head === null) return;
       const { seq, hmac, mac, epoch, tree, control } = head;
       this.#statements.write(

@@ -7,6 +7,7 @@ import { putRow, removeRow } from '../../core/change.ts';
 import { actorName } from '../../core/identity.ts';
 import type { ActorName, AgentId, AgentName, PublicKey } from '../../core/names.ts';
 import { type Context, denied, operation, succeeded } from '../../core/operation.ts';
+import { allLeasesOf } from '../leases/lease.ts';
 import { agentBeyondReach } from '../policies/reach.ts';
 import type { Agent, Rotation } from './agent.ts';
 
@@ -90,10 +91,7 @@ export const deregisterAgent = (context: Context, name: AgentName) =>
       const { id } = agent;
       return succeeded(id, entry('allowed'), [
         removeRow('agent', { id, name }),
-        {
-          kind: 'revokeMatching',
-          revocation: { agentId: id, credentialId: null, kind: null, revokedAt: moment.now, seq: moment.seq },
-        },
+        { kind: 'revokeMatching', revocation: allLeasesOf(id, moment) },
       ]);
     },
   );
