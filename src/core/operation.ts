@@ -128,7 +128,8 @@ export function operation<R>(spec: OperationSpec, decide: (input: OperationInput
     },
     requester: authentication,
     decide(known, moment) {
-      // ORDER: the caller of a repeated request is identified first, so that an ended session gets no earlier reply.
+      // ORDER: the caller of a repeated request is identified first, so that an ended session receives no previous
+      // reply.
       const caller = identify(known, authentication, moment.now);
       if ('code' in caller) return rejected(caller, null);
       if (idempotency === undefined) return decideOnce(spec, decide, caller, known, moment);

@@ -63,7 +63,7 @@ export async function applyRemoteChanges(
 }
 
 /**
- * Whether memory includes every change of other nodes to agents, operators, policies and keys. False also for a state
+ * Whether memory includes every change of other nodes to agents, operators, policies and keys. False for a state
  * that only a batch can judge. A time ahead of the database's clock counts if the MAC of its entry is valid.
  */
 export function isCurrent({ head: known, tip, lastSeenEntry }: VaultState, shared: ClusterState, keys: VaultKeys) {

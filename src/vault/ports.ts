@@ -34,7 +34,7 @@ export interface AgentKeyStore {
 export interface NewSlotSecret {
   /** 32 bytes. */
   readonly secret: Uint8Array;
-  /** The input from which `open` gets the secret again. */
+  /** The input from which `open` computes the secret. */
   readonly parameters: SlotParameters;
 }
 
@@ -43,7 +43,7 @@ export type SlotSecretResult = { readonly secret: Uint8Array } | { readonly prob
 
 export interface SlotSecrets {
   /**
-   * A secret that `open` gets again, as was verified. `key` names the key or the credential of the kind.
+   * A secret that `open` was verified to compute again. `key` names the key or the credential of the kind.
    * @throws INVALID_REQUEST with its rule, or the cause
    */
   create(kind: SlotKind, key: string | null, vaultId: VaultId): Promise<NewSlotSecret>;

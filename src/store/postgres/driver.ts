@@ -13,7 +13,7 @@ const SETTINGS = {
   default_transaction_isolation: 'read committed',
   /** A suspended node must not hold the lock. */
   idle_in_transaction_session_timeout: 2000,
-  /** Longer, so that a node that waits for a suspended one gets the lock after it. */
+  /** Longer, so that a node that waits for a suspended one obtains the lock after it. */
   lock_timeout: 3000,
 } as const;
 

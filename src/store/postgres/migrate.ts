@@ -104,7 +104,7 @@ async function migrate(connection: Connection, migrations: readonly Migration[])
         done.push(next.name);
       } catch (error) {
         await connection.script('ROLLBACK;');
-        // Continue only if another node has applied it meanwhile; otherwise a retry would fail again.
+        // Continue only if another node has applied it; otherwise a retry would fail again.
         const isOvertaken =
           sqlStateOf(error) === UNIQUE_VIOLATION && (await readSchema(connection)).number > schema.number;
         if (!isOvertaken) throw error;

@@ -133,7 +133,7 @@ export class PostgresTarget extends Transaction implements TransferTarget {
   static async open(address: PostgresAddress, metadata: VaultMetadata): Promise<PostgresTarget | null> {
     const target = new PostgresTarget(await Transaction.connect(address, 'writing', 'READ COMMITTED'), metadata);
     try {
-      // Another restore waits for it, and a node cannot create a vault meanwhile.
+      // Another restore waits for it, and no node can create a vault until then.
       await target.run(execute(sql`LOCK TABLE vault IN EXCLUSIVE MODE`));
       if ((await target.run(isEmpty())) && (await target.run(readRootKeyCheck())) === null) return target;
       target.close();

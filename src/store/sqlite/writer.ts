@@ -86,7 +86,7 @@ export class SqliteBatchWriter {
     );
   }
 
-  /** Retrievals of credentials that have a count row; a credential of this batch gets them with its row. */
+  /** Retrievals of credentials that have a count row; those of a credential of this batch are in its row. */
   #countable(
     accesses: ReadonlyMap<CredentialId, number>,
     countIds: ReadonlyMap<CredentialId, CountRowId>,
@@ -148,7 +148,7 @@ export class CredentialWriter {
     return row === undefined ? null : Number(row['count_id']);
   }
 
-  /** Inserts or updates. A new credential gets its count row, with its retrievals in this batch. */
+  /** Inserts or updates. A new credential receives its count row, with its retrievals in this batch. */
   put(credential: Authenticated<Credential>, { accesses, head }: WriteSet): void {
     const { id, type, version } = credential;
     if (this.countRowOf(id) === null) {

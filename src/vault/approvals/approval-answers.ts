@@ -94,7 +94,7 @@ export async function withdraw(vault: Vault, context: Context, id: ApprovalId): 
   await vault.ledger.submit(withdrawApproval(context, await findPlace(vault, id)));
 }
 
-/** An id without a row gets a path without a credential, so that the decision rejects and records it. */
+/** An id without a row is given a path without a credential, so that the decision rejects and records it. */
 async function findPlace({ store }: Vault, id: ApprovalId): Promise<ApprovalPlace> {
   return (await store.run(findApproval(id), 'urgent')) ?? { id, path: '-' as CredentialPath };
 }

@@ -148,7 +148,7 @@ export class ApprovalHolds {
     const signal = disconnectSignal();
     const request = await prepare();
     const endsAt = performance.now() + this.#parts.holdMs;
-    // The first try finds an approval that exists. Terms that change meanwhile are prepared for again.
+    // The first try finds an approval that exists. If the terms change, it prepares again.
     for (let tries = 0; tries < MAX_TRIES && reply.approval === 'needed'; tries++) {
       const { agentId }: ApprovalNeeded = reply;
       const ask = this.#ask(reply, request, tries > 0);

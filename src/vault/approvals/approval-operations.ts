@@ -109,7 +109,7 @@ export function withdrawApproval(context: Context, place: ApprovalPlace): Operat
     const approval = findVisible(input, place);
     if ('code' in approval) return denied(input, approval);
     const status = approvalStatus(approval, moment.now);
-    // Also a grant that is used up or has ended: what it let pass may still run.
+    // Includes a grant that is used up or has ended: a request that it let pass may still run.
     if (status !== 'pending' && status !== 'approved')
       return denied(input, { code: 'approval_ended', approval, status, attempt: 'withdrawal' });
     const withdrawn = endApproval(approval, 'withdrawn', actorName(caller), null, moment.now);
@@ -155,7 +155,7 @@ export function listApprovals(context: Context): Operation<{ agent: Agent | null
   });
 }
 
-// What ends an approval without an answer: its time, and changes of what it relies on. SOURCE: docs/approvals.md.
+// Expires and withdraws approvals. SOURCE: docs/approvals.md.
 
 /** An approval, and the path of its credential, with whose targets it is loaded. */
 export interface ApprovalPlace {

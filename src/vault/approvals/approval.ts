@@ -60,7 +60,7 @@ const FIELDS = {
   action: oneOf(APPROVED_ACTIONS),
   path: text(grammar.path),
   key: text(grammar.hash<ApprovalKey>()),
-  /** The SHA-256 of what the answer relies on: policies, targets and the agent's key. */
+  /** The SHA-256 of the policies, targets and key on which the answer relies. */
   basis: text(grammar.hash()),
   terms: record(TERMS, { title: 'Terms' }),
   /** Null for a retrieval, as `host` and `targetPath`. */
@@ -110,7 +110,7 @@ export const toApprovalReply =
       covers: describeScope(approval),
     });
 
-/** What each approval is about, encrypted. */
+/** The encrypted request that each approval is about. */
 export const APPROVAL_REQUEST_ROWS = stored({
   table: 'approval_requests',
   key: ['id'],

@@ -90,7 +90,7 @@ export async function takeBackup(vault: Vault, context: Context): Promise<Readab
     });
   } catch (error) {
     forget();
-    // What fails first, in a backup that is aborted or whose reader does not start, depends on the moment.
+    // The first error of a backup that is aborted, or whose reader does not start, depends on the moment.
     throw error instanceof ApiError && !stop.signal.aborted ? error : aborted();
   }
 }
@@ -150,7 +150,7 @@ async function* readChunks(
     child.send({ agentKeys } satisfies KeysOfAgents);
     for await (const chunk of child.stdout ?? []) {
       bytes += chunk.length;
-      // WHY: the copy takes space, and no other backup is taken meanwhile.
+      // WHY: the copy takes space, and no other backup is taken until it ends.
       const stalled = setTimeout(onStall, MAX_STALL_MS);
       try {
         yield chunk;

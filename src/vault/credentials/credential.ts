@@ -20,7 +20,8 @@ const version = positive();
 /** The only list of the columns of a credential. */
 const FIELDS = {
   /**
-   * Immutable: a credential created again at the same path gets a new id, under which old ciphertexts do not decrypt.
+   * Immutable: a credential created again at the same path receives a new id, under which previous ciphertexts do not
+   * decrypt.
    */
   id: internal(text(grammar.id<CredentialId>())),
   path: text(grammar.path),

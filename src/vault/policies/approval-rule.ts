@@ -159,7 +159,7 @@ export function combineRules(
   const narrowest = APPROVAL_EXTENTS.find((extent) => rules.some(({ each }) => each === extent)) ?? 'request';
   return {
     ...terms,
-    // What is approved once is the very request that the operator saw.
+    // A single approval applies to exactly the request that the operator saw.
     each: isOnce ? 'request' : narrowest,
     seconds: Math.min(...limits.map(({ seconds }) => seconds), isOnce ? timeoutSeconds : MAX_SCOPE_SECONDS),
   };

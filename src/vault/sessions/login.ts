@@ -26,7 +26,7 @@ export interface IssuedChallenge {
   readonly expiresAt: number;
 }
 
-/** An unknown agent gets a challenge of the same form. Nothing is stored. @throws StoreError, UNAVAILABLE */
+/** An unknown agent receives a challenge of the same form. Nothing is stored. @throws StoreError, UNAVAILABLE */
 export async function issueChallenge(vault: Vault, agentName: PrincipalName): Promise<IssuedChallenge> {
   const { keys, clock, ledger } = vault;
   await ledger.refresh();

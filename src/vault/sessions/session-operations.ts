@@ -166,7 +166,7 @@ export function renewSession(context: Context): Operation<CurrentSession> {
       }
       const { operator, session } = caller;
       const endsAt = session.endsAt ?? session.expiresAt;
-      // That is the time of the login or of the last renewal. Nothing extends a session beyond its absolute end.
+      // The time of the login or of the last renewal. Nothing extends a session beyond its absolute end.
       const lastRenewedAt = session.expiresAt - OPERATOR_IDLE_MS;
       if (session.expiresAt >= endsAt || moment.now - lastRenewedAt < MIN_RENEWAL_INTERVAL_MS)
         return succeeded(toCurrent(operator, session, moment.now), null);

@@ -27,7 +27,7 @@ export interface TokenHolder extends Pick<Lease, 'agentId' | 'path'> {
 
 export interface IssuedUseLease {
   readonly lease: Lease;
-  /** The service of the catalogue that the credential's targets are of; null if none. */
+  /** The catalogue's service whose targets the credential has; null if none. */
   readonly service: string | null;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Uses of credentials that agents never see. A use is decided and recorded, then the broker makes the request; its
  * result is recorded when the response has ended. A brokered request is aborted when its lease, caller, grant or target
- * ends. INVARIANT: the broker gets an order only after the entry of its intent is durable.
+ * ends. INVARIANT: the broker receives a request only after the entry of its intent is durable.
  */
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
