@@ -20,11 +20,10 @@ import type {
   WriteSet,
 } from '../store.ts';
 import { insertVault } from '../vault-metadata.ts';
-import { readAccessCount } from './access-counts.ts';
 import type { Connection } from './connection.ts';
 import { Hosts } from './database-hosts.ts';
 import type { PostgresAddress } from './database-url.ts';
-import { POSTGRES_DIALECT } from './dialect.ts';
+import { POSTGRES_DIALECT, readAccessCount } from './dialect.ts';
 import { insertItems } from './insert-rows.ts';
 import { prepareSchema } from './migrate.ts';
 import { Pool } from './pool.ts';
@@ -147,7 +146,7 @@ export class PostgresStore implements Store {
   }
 
   readAccessCount(credentialId: CredentialId): Promise<number> {
-    return this.#pool.read((connection) => readAccessCount(connection, credentialId));
+    return this.run(readAccessCount(credentialId));
   }
 
   readTime(): Promise<number> {
