@@ -1,6 +1,5 @@
 // The container's HEALTHCHECK: exits with 0 if the node's health is "ok", otherwise with 1 and a line with the reason.
-// WHY not curl: the image has none. The node's address is LEASEHOLD_LISTEN, so set the address by that variable and not
-// by --listen.
+// WHY not curl: the image has none. The node listens at LEASEHOLD_LISTEN, so set that variable and not --listen.
 
 import { get as getPlain } from 'node:http';
 import { get as getSecure } from 'node:https';

@@ -18,7 +18,7 @@ ADDRESS = os.environ.get("LEASEHOLD_ADDR", "http://127.0.0.1:7700")
 
 
 class ApiError(Exception):
-    """An error of the service."""
+    """An error of the server."""
 
     def __init__(self, code, message, request_id):
         super().__init__(f"{code}: {message}")
@@ -27,7 +27,7 @@ class ApiError(Exception):
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Rejects redirects, because the token must not be sent to another address."""
+    """Rejects redirects, because the token must not be sent to another server."""
 
     def redirect_request(self, *_):
         return None
@@ -88,7 +88,7 @@ def main(agent, key_file, path):
     except ApiError as error:
         if error.code != "ACCESS_DENIED":
             raise
-        sys.exit(f"{agent} may not retrieve {path}. The audit log has the request as {error.request_id}.")
+        sys.exit(f"{agent} may not retrieve {path}. The audit log records the request as {error.request_id}.")
     finally:
         call("DELETE", "/auth/session", session=session)
 

@@ -15,7 +15,7 @@ if (name === undefined || keyFile === undefined || path === undefined) {
   process.exit(1);
 }
 
-// Ctrl-C aborts the running request; the leases are released in any case.
+// Ctrl-C aborts the request in flight; the leases are released in any case.
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abort(new Error(`stopped by ${signal}`)));
 const { signal } = stop;
@@ -55,7 +55,7 @@ try {
   process.exitCode = 1;
   if (error === signal.reason) console.error(String(error));
   else if (error instanceof LeaseholdError && error.code === 'ACCESS_DENIED') {
-    console.error(`${name} may not retrieve ${path}. The audit log has the request as ${error.requestId}.`);
+    console.error(`${name} may not retrieve ${path}. The audit log records the request as ${error.requestId}.`);
   } else if (error instanceof LeaseholdError) console.error(`${error.code}: ${error.message}`);
   else throw error;
 } finally {

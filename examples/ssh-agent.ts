@@ -1,5 +1,5 @@
 /**
- * An agent whose key stays in ssh-agent, or in a device behind it: the library passes a nonce and gets a signature.
+ * An agent whose key stays in ssh-agent, or in a device behind it: the library passes a nonce and receives a signature.
  *
  *   ssh-keygen -t ed25519 -f bot -N '' && ssh-add bot && rm bot
  *   scripts/leasehold agent add deploy-bot --public-key bot.pub

@@ -1,5 +1,5 @@
-// Builds the web console into console/dist, which the service serves: names with hashes, and each file compressed here
-// and never while it is served. It builds in a temporary directory, which replaces the old one when it is complete.
+// Builds the web console into console/dist, which the server serves: names with hashes, and each file compressed here
+// and never while it is served. It builds in a temporary directory, which then replaces the previous output.
 
 import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

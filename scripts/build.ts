@@ -1,5 +1,5 @@
 // `npm run build` creates dist/, which the package contains instead of src/: Node strips no types below node_modules.
-// It builds in a temporary directory, which replaces the old one when it is complete. `--out DIR` names another target.
+// It builds in a temporary directory, which then replaces the previous output. `--out DIR` names another target.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, renameSync, rmSync, statSync } from 'node:fs';
@@ -42,7 +42,7 @@ const { values } = parseArgs({ options: { out: { type: 'string', default: path.j
 try {
   build(path.resolve(values.out));
 } catch (error) {
-  // A program that failed has said why.
+  // The program that failed has printed its error.
   if (error instanceof Error && !('status' in error)) console.error(error.message);
   process.exitCode = 1;
 }

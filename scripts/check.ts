@@ -1,8 +1,8 @@
 // `npm test`: runs Biome, tsc and knip, and at the same time the tests. `--tests-only`, or names of test files or
 // directories, run only tests; `--test-name-pattern=TEXT` selects tests by name; LEASEHOLD_TEST_STORE selects a store.
-// `--unit` runs the directories that need no service, `--long` the tests that `npm test` leaves out, `--weekly` those
+// `--unit` runs the directories that need no server, `--long` the tests that `npm test` leaves out, `--weekly` those
 // that have rounds, with all of them; `--watch` runs tests again when a file changes. The run succeeds if no test
-// failed or was skipped and tests ran on each store. It ends with the time of each directory and what failed.
+// failed or was skipped and tests ran on each store. At the end it prints the time of each directory and the failures.
 
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -19,7 +19,7 @@ import { findTests, needsServer, type Pass, passesFor } from './test-matrix.ts';
 import { type JobResult, type RunOptions, runJob } from './test-run.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
-/** What tsc found in unchanged files. */
+/** The results of tsc for unchanged files. */
 const TYPES_CACHE = path.join(ROOT, 'node_modules', '.cache', 'tsc.json');
 const CONSOLE_TYPES_CACHE = path.join(ROOT, 'node_modules', '.cache', 'tsc-console.json');
 const TOOLS = [
@@ -99,7 +99,7 @@ function describePass({ store, files }: Pass, results: readonly JobResult[]): { 
   return { isGreen, line: tests === 0 ? `✖ no test ran\n${line}` : line };
 }
 
-/** Runs the tests, and the tools if requested. Prints what ran on which store, and how long it took. */
+/** Runs the tests, and the tools if requested. Prints the tests that ran on each store, and the time. */
 async function runEverything(
   passes: readonly Pass[],
   tools: readonly Tool[],

@@ -7,8 +7,8 @@ const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /**
  * Forwards signals to the child that `start` starts, until it exits. Ctrl-C in a terminal reaches the child twice:
- * directly and from here. Resolves to its exit code or signal, and the last forwarded signal; rejects if it could not be
- * started.
+ * directly and from here. Resolves to its exit code or signal, and the last forwarded signal. Rejects if the child
+ * could not be started.
  */
 export async function follow(start) {
   let received = null;

@@ -11,7 +11,7 @@ import { SERVER_FLAGS } from '../src/server/flag-table.ts';
 
 const FILE = path.resolve(import.meta.dirname, '../docs/configuration.md');
 
-/** Escapes what has a meaning in a Markdown table. */
+/** Escapes characters with a meaning in a Markdown table. */
 const inTable = (text: string): string => text.replaceAll('|', '\\|');
 
 function table(flags: Flags): string[] {

@@ -1,5 +1,5 @@
 // Whether the built console is that of its sources. Plain JavaScript with node: builtins only, because the launcher
-// asks before each start: names, sizes and times of the sources are compared, which takes a few milliseconds.
+// checks before each start: names, sizes and times of the sources are compared, which takes a few milliseconds.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -9,7 +9,7 @@ const ROOT = path.resolve(import.meta.dirname ?? path.dirname(new URL(import.met
 export const CONSOLE_OUTPUT = path.join(ROOT, 'console', 'dist');
 /** Written last, so that an interrupted build is repeated. */
 export const CONSOLE_STAMP = '.sources';
-/** What the console is built from. */
+/** The sources of the console. */
 const SOURCES = [
   'console/src',
   'console/index.html',

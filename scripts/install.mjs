@@ -57,7 +57,7 @@ function fingerprint() {
 }
 
 /**
- * Installs, unless another process has done so meanwhile. Resolves to the signal that ended it early, or null.
+ * Installs, unless another process has done so in the meantime. Resolves to the signal that ended it early, or null.
  * @throws Error with a message for the user
  */
 export async function install() {

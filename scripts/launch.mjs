@@ -1,6 +1,6 @@
 // `node scripts/launch.mjs ENTRY.ts [argument …]` installs missing packages, then runs the entry on the project's Node.
-// It runs on the Node of the caller's npm (18 or later): plain JavaScript with node: builtins only. The program gets
-// the arguments, streams, working directory, environment (with INIT_CWD) and signals of this process.
+// It runs on the Node of the caller's npm (18 or later): plain JavaScript with node: builtins only. The program
+// receives the arguments, streams, working directory, environment (with INIT_CWD) and signals of this process.
 
 import { spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
@@ -18,7 +18,7 @@ async function launch(entry, ...programArguments) {
   if (!isInstalled()) {
     const signal = await install();
     if (signal !== null) return { code: null, signal };
-    // Fills the compile cache, which Node writes at exit: `--help` loads the whole service and exits.
+    // Fills the compile cache, which Node writes at exit: `--help` loads the whole server and exits.
     spawnSync(findRuntime(), [...HARDENING, path.resolve(ROOT, SERVICE), '--help'], { env: environment() });
   }
   if (WITH_CONSOLE.includes(entry) && !isConsoleBuilt()) buildConsole();
@@ -27,7 +27,7 @@ async function launch(entry, ...programArguments) {
   return follow(() => spawn(program, words, { stdio: 'inherit', env: environment() }));
 }
 
-/** The service runs without it too: /console/ then says that it is not built. */
+/** The server runs without it too: /console/ then reports that it is not built. */
 function buildConsole() {
   process.stderr.write('Building the console (once) …\n');
   const { status, stderr } = spawnSync(findRuntime(), [path.join(ROOT, 'scripts/build-console.ts')], { cwd: ROOT });

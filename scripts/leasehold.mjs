@@ -1,4 +1,4 @@
-// The program of the command `leasehold`, which the file `leasehold` starts. In a checkout it installs missing packages
+// The program of the CLI, which the file `leasehold` starts. In a checkout it installs missing packages
 // and runs src/ without a build; in the package it runs dist/. Both run in this process. Plain JavaScript for Node 18
 // and later, so that it can report a Node that is too old.
 

@@ -21,7 +21,7 @@ const SAMPLE = 60;
 
 interface Layer {
   readonly sources: readonly string[];
-  /** In the order in which they run: those most likely to fail come first. */
+  /** The tests in the order in which they run: the most likely to fail first. */
   readonly tests: readonly string[];
 }
 

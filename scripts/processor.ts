@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 
 const STAT = '/proc/self/stat';
-/** Linux reports these times in hundredths, whatever the kernel's clock. */
+/** Linux reports these times in hundredths of a second on every kernel. */
 const TICKS_A_SECOND = 100;
-/** Of the fields behind the command's name: cutime and cstime. SOURCE: proc_pid_stat(5) */
+/** The indexes of cutime and cstime among the fields after the command's name. SOURCE: proc_pid_stat(5) */
 const CHILDREN_FIELDS = [13, 14];
 
 /** Processor seconds. Excludes child processes if the system does not report them. */

@@ -1,5 +1,5 @@
 /**
- * The directory of the tests' temporary files: in memory if the system has room there. WHY: services and databases
+ * The directory of the tests' temporary files: in memory if the system has room there. WHY: servers and databases
  * write small files and sync them, which takes most of the time of many tests on a disk. The operating system keeps the
  * writes of a killed process either way, and no test cuts the machine's power.
  */

@@ -1,6 +1,6 @@
 /**
  * Runs the test files that it is given one after the other in this process. Each is a separate test, so that its hooks
- * run when it ends and its services do not outlive it. Each reports the processor seconds that it took, and those of
+ * run when it ends and its servers do not outlive it. Each reports the processor seconds that it took, and those of
  * its child processes.
  */
 import path from 'node:path';

@@ -85,7 +85,7 @@ const LONG = '.long.test.ts';
 /** Loads and sweeps that take minutes. Only `npm run test:weekly` runs them. */
 const WEEKLY = '.weekly.test.ts';
 
-/** Directories that need no service and no process. */
+/** Directories that need no server and no process. */
 const UNIT = ['core', 'crypto'];
 
 export type Kind = 'usual' | 'unit' | 'long' | 'weekly';

@@ -25,9 +25,9 @@ export interface JobResult {
   readonly isGreen: boolean;
   readonly tests: number;
   readonly files: readonly FileResult[];
-  /** The output for a reader. */
+  /** The output to print. */
   readonly report: string;
-  /** What failed, with its errors. */
+  /** The failures, with their errors. */
   readonly failures: readonly string[];
 }
 
@@ -63,7 +63,7 @@ export async function runJob({ store, files }: Job, options: RunOptions): Promis
     execArgv: [...HARDENING],
     concurrency: 1,
     timeout: fileMs,
-    // WHY also the process: after a file that hangs, what it left open can keep the process from ending.
+    // WHY also the process: after a file that hangs, its open handles can keep the process from ending.
     signal: AbortSignal.any([options.signal, AbortSignal.timeout(processMs)]),
     ...(isGrouped ? { files: [GROUP], argv: [...files] } : { files: [...files], testNamePatterns: namePattern }),
   });
@@ -99,7 +99,7 @@ export async function runJob({ store, files }: Job, options: RunOptions): Promis
   stream.on('test:stdout', ({ message }) => printed.push(message));
   stream.on('test:stderr', ({ message }) => printed.push(message));
   stream.on('test:diagnostic', ({ message }) => {
-    // What goes wrong after the last test fails the process, and only this tells why.
+    // An error after the last test fails the process, and only this output names it.
     if (message.startsWith('Error: ')) printed.push(`${message}\n`);
     const found = /^processor ([\d.]+)$/.exec(message)?.[1];
     const last = results.pop();

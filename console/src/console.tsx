@@ -2,20 +2,17 @@
 import { QueryClientProvider } from '@tanstack/react-query';
 import { Component, lazy, type ReactNode, Suspense } from 'react';
 import { Redirect, Route, Router, Switch, useLocation } from 'wouter';
-import { EmptyState } from './components/empty-state.tsx';
-import { ErrorPanel } from './components/error-panel.tsx';
 import { LiveRegion } from './components/live-region.tsx';
-import { Loading } from './components/loading.tsx';
 import { PageHeading } from './components/page-heading.tsx';
+import { EmptyState, ErrorPanel, Loading } from './components/states.tsx';
 import { PAGES } from './pages.ts';
-import { retrySession, session } from './session/console-client.ts';
+import { retrySession, session, useSession } from './session/console-client.ts';
 import { queries } from './session/queries.ts';
-import { useSession } from './session/use-session.ts';
 import { Layout } from './shell/layout.tsx';
 import { StatusNotice } from './shell/status-notice.tsx';
 
 const SignInPage = lazy(async () => ({ default: (await import('./sign-in/sign-in-page.tsx')).SignInPage }));
-const CallbackPage = lazy(async () => ({ default: (await import('./sign-in/callback-page.tsx')).CallbackPage }));
+const CallbackPage = lazy(async () => ({ default: (await import('./sign-in/oidc.tsx')).CallbackPage }));
 const EnrolPage = lazy(async () => ({ default: (await import('./sign-in/enrol-page.tsx')).EnrolPage }));
 
 export function Console() {
@@ -56,7 +53,7 @@ function SignedInPages() {
   if (state.kind === 'unknown') return <UnknownSession error={state.error} />;
   if (state.kind === 'signed-out') return <SignInPage />;
   return (
-    <Layout person={state.person}>
+    <Layout identity={state.identity}>
       <PageBoundary>
         <Suspense fallback={<Loading what="the page" />}>
           <Switch>

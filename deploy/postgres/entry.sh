@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs as root before the entry point of PostgreSQL's image. It copies the secrets for the server's account, because
 # only their owner may read them. Then it decides the role of this server. WHY: two servers that accept writes are two
-# histories of one vault, so a server whose data is a primary's starts only after its PEER has answered: beside a
+# histories of one vault, so a server whose data is a primary's starts only after its PEER has responded: beside a
 # standby as the primary, beside a primary that was promoted after it as a new standby of that one.
 set -eu
 run="${RUN_DIR:-/run}"
@@ -15,7 +15,7 @@ chown postgres:postgres "$passwords"
 chmod 400 "$passwords"
 peer="host=$PEER user=leasehold_replica application_name=$(hostname) sslmode=verify-full sslrootcert=$own/ca passfile=$passwords"
 
-# Prints "standby" or "primary"; nothing if the peer does not answer.
+# Prints "standby" or "primary"; nothing if the peer does not respond.
 peer_role() {
   case "$(gosu postgres psql --no-psqlrc --tuples-only --no-align "$peer connect_timeout=3 replication=true" \
     --command 'SHOW in_hot_standby' 2> /dev/null)" in
@@ -48,7 +48,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
 elif [ ! -e "$PGDATA/standby.signal" ]; then
   role="$(peer_role)"
   while [ -z "$role" ] && [ ! -e "$run/start-as-primary" ]; do
-    echo "entry.sh: waiting for $PEER, because this server (timeline $(own_timeline)) may be a former primary. If $PEER is lost, and this server is the right one: docs/cluster.md, \"Split brain\"" >&2
+    echo "entry.sh: waiting for $PEER, because this server (timeline $(own_timeline)) may be a previous primary. If $PEER is lost, and this server is the right one: docs/cluster.md, \"Split brain\"" >&2
     sleep 5
     role="$(peer_role)"
   done

@@ -61,7 +61,7 @@ for (const [name, program, words, done] of PROGRAMS) {
     const { code, stdout, stderr } = await shop.run(program, [...words, AGENT, KEY_FILE, 'prod/signing/key']);
     assert.deepEqual([code, stdout], [1, '']);
     const { body } = await shop.service.admin.get('/api/v1/audit?result=denied');
-    const told = `${AGENT} may not retrieve prod/signing/key. The audit log has the request as`;
+    const told = `${AGENT} may not retrieve prod/signing/key. The audit log records the request as`;
     assert.equal(stderr, `${told} ${body.data[0].request_id}.\n`);
     await assertNothingLeft(shop);
   });

@@ -134,7 +134,7 @@ test('a viewer sees the decision and the fix, and cannot apply it', async (t) =>
   assert.equal(await page.getByRole('button', { name: 'New policy' }).isDisabled(), true);
 });
 
-test('the matrix of 100,000 paths and many agents has pages in the address, in the dark theme and at 360 pixels', async (t) => {
+test('the matrix of 100,000 paths and many agents has pages in the URL, in the dark theme and at 360 pixels', async (t) => {
   await addCredentials(service.dataDir, ROWS);
   for (let index = 0; index < 11; index++) await admin.post('/api/v1/agents', { name: `zone-${index}` });
   const opened = await browser.open(t, at('?agent=zone-&prefix=many/'), { colorScheme: 'dark' });

@@ -43,7 +43,7 @@ test('without an agent the page teaches to register one, and registers it with i
   assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
 });
 
-test('the service makes a key where the page says, and it is replaced and removed with its agent', async (t) => {
+test('the server makes a key where the page says, and it is replaced and removed with its agent', async (t) => {
   const opened = await browser.open(t, at(''), { colorScheme: 'dark' });
   const { page } = opened;
   await signIn(opened, service.adminToken);
@@ -118,7 +118,7 @@ test('a panic about one agent names what it ends, and then lists what to rotate'
   assert.equal((await agent.get('/api/v1/credentials/prod/db')).status, 401);
 });
 
-test('open details of an agent show what it gets and what ends', async (t) => {
+test('open details of an agent show its access and what ends', async (t) => {
   await service.admin.post('/api/v1/credentials', { path: 'watched/key', value: 'a value' });
   const agent = await service.agent('watched', { 'watched/*': ['retrieve'] });
   const opened = await browser.open(t, at('?agent=watched'));

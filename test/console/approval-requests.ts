@@ -1,4 +1,4 @@
-/** A service whose agents may use a credential once an operator approves, and answers on the approvals page. */
+/** A server whose agents may use a credential once an operator approves, and answers on the approvals page. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Locator } from 'playwright-core';
 import { startUpstream } from '../broker/upstream.ts';

@@ -44,6 +44,7 @@ test('requests of one agent to one endpoint are one card, and one denial is for 
   await signIn(opened, alice.token);
   const shown = card(opened, /\/v1\/batch$/);
   await shown.getByText('3 requests', { exact: true }).waitFor();
+  await shown.getByLabel('Body of the request').nth(2).waitFor();
   assert.equal(await shown.getByLabel('Body of the request').count(), 3);
   for (const number of [1, 2, 3]) await shown.getByText(`report ${number}`, { exact: true }).waitFor();
   const { page } = opened;
@@ -191,7 +192,7 @@ test('a key answers only the card that has had the focus for half a second', asy
   await shown.getByRole('link', { name: /v1\/keys$/ }).focus();
   await page.keyboard.press('a');
   await untilSeen(shown.getByText('Not answered: the request must be visible for half a second first.'));
-  // Also in a window that is lower than the card: a key answers from the title.
+  // Even in a window that is lower than the card, a key answers from the title.
   await page.setViewportSize({ width: 1280, height: 400 });
   await untilSeen(shown.getByText('Not answered: the request must be visible for half a second first.'));
   assert.deepEqual(await violationsOf(page), []);
@@ -305,7 +306,7 @@ test('a request that may be read no more is not asked for again', async (t) => {
     if (response.url().endsWith(waiting.approval_id)) statuses.push(response.status());
   });
   const reads = watchRequests(page, new RegExp(`${waiting.approval_id}$`));
-  // The browser reports the status of the refused read.
+  // The browser reports the status of the rejected read.
   const isReported = opened.expectReport(/^console: .* 403 /);
   assert.equal((await service.admin.put('/api/v1/operators/fay', { roles: ['viewer'] })).status, 200);
   await page.getByRole('alert').getByText('ACCESS_DENIED').waitFor();

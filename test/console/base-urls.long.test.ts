@@ -56,7 +56,7 @@ const plain = await startTestService({ after }, ['--public-name', PLAIN_NAME]);
 const portOf = ({ address }: TestService): string => new URL(address).port;
 const plainToken = await tokensOf(plain);
 
-/** The base URLs of a service, with the agent's token where a link, a form or a header can have it. */
+/** The base URLs of a server, with the agent's token where a link, a form or a header can have it. */
 async function tokensOf(service: TestService) {
   const agent = await service.agent('agent', { 'api/*': ['use'] });
   const target = { origin: `http://127.0.0.1:${upstream.port}`, allow_networks: ['127.0.0.0/8'], paths: ['/v1/*'] };
@@ -219,7 +219,7 @@ test('a script at the origin of the console can register no service worker, and 
   }
 });
 
-/** Forwards to the service without what marks requests of browsers: the second line has to hold by itself. */
+/** Forwards to the server without the headers that mark requests of browsers: the second line has to hold by itself. */
 async function startForwarder(scope: Scope, address: string): Promise<string> {
   const { host, hostname, port } = new URL(address);
   const server = http.createServer((request, response) => {

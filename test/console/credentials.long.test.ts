@@ -81,7 +81,7 @@ test('an empty vault teaches the first step, and a value is stored by the keyboa
   await stored.getByText('https://api.openai.com', { exact: true }).waitFor();
 });
 
-test('a revealed value is recorded, and 1 s after hiding it is in no element, storage, address, log or heap', async (t) => {
+test('a revealed value is recorded, and 1 s after hiding it is in no element, storage, URL, log or heap', async (t) => {
   const value = `shown-${crypto.randomUUID()}`;
   await admin.post('/api/v1/credentials', { path: 'reveal/it', value });
   const opened = await browser.open(t, at('?path=reveal/it'));
@@ -260,7 +260,7 @@ test('details show targets, exposure and access; a new version comes from a file
   await panel.getByText('replaced: withdraw it where it was issued').waitFor();
   assert.deepEqual(await violationsOf(page), []);
   assert.equal((await reader.get('/api/v1/credentials/full/key')).body.data.value, value);
-  await panel.getByRole('button', { name: 'Delete …', exact: true }).click();
+  await panel.getByRole('button', { name: 'Delete…', exact: true }).click();
   const confirm = page.getByRole('dialog', { name: 'Delete the credential?' });
   await confirm.getByText('This destroys 2 versions and ends 2 active leases.').waitFor();
   assert.equal(await confirm.getByRole('button', { name: 'Delete the credential' }).isDisabled(), true);

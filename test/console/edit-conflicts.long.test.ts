@@ -39,7 +39,7 @@ test('policy: the change of another operator is reported and never overwritten',
   const editor = page.getByRole('dialog', { name: 'Edit the policy shared' });
   await editor.getByLabel('Longest lease').fill('60');
   await editor.getByLabel('Resources').fill('ci/*\ndb/*\nmail/*');
-  // Access is taken away from the same policy.
+  // The same policy is narrowed.
   assert.equal((await ana.put(path, { ...POLICY, actions: ['list'], resources: ['ci/*'] })).status, 200);
   await editor.getByRole('button', { name: 'Save the policy' }).click();
   const notice = noticeIn(editor);
@@ -121,7 +121,7 @@ test('policy: one that was deleted is not created again by saving an edit, nor d
   await editor.waitFor({ state: 'detached' });
 });
 
-test('targets: the change of another operator is reported, also where there were none', async (t) => {
+test('targets: the change of another operator is reported, even where there were none', async (t) => {
   const path = '/api/v1/targets/shared/key';
   const targets = (...hosts: string[]) => ({
     targets: hosts.map((host) => ({ origin: `https://${host}.example` })),
@@ -140,7 +140,7 @@ test('targets: the change of another operator is reported, also where there were
   await notice.getByRole('button', { name: 'Reload' }).click();
   await dialog.getByRole('group', { name: 'Target 2' }).waitFor();
   await dialog.getByRole('group', { name: 'Target 1' }).getByRole('textbox', { name: 'Methods' }).fill('GET');
-  // A host is taken away.
+  // A host is removed.
   assert.equal((await ana.put(path, targets('one'))).status, 200);
   await dialog.getByRole('button', { name: 'Save the targets' }).click();
   await notice.getByText(/^operator:ana changed it at/).waitFor();
@@ -176,7 +176,7 @@ test('targets: targets that another operator changed or set are neither deleted 
   assert.deepEqual(await originsAt(path), ['https://two.example']);
   await page.keyboard.press('Escape');
 
-  // Somebody sets the targets of a new credential before its dialog does.
+  // Another operator sets the targets of a new credential before its dialog does.
   const made = '/api/v1/targets/made/key';
   await page.route('**/api/v1/targets/made/key', async (route) => {
     if (route.request().method() === 'PUT') await ana.put(made, targets('theirs'));
@@ -205,11 +205,11 @@ test('operator: an operator that another operator changed is not removed', async
   assert.equal((await present('/api/v1/operators/joe')).description, 'kept for the audit');
 });
 
-test('credential: one that got a new version since it was shown is not deleted', async (t) => {
+test('credential: one that received a new version since it was shown is not deleted', async (t) => {
   const store = (value: string) => ana.post('/api/v1/credentials', { path: 'stored/twice', value });
   await store('one');
   const page = await openPage(t, '/credentials?path=stored/twice');
-  await page.getByRole('complementary', { name: 'stored/twice' }).getByRole('button', { name: 'Delete …' }).click();
+  await page.getByRole('complementary', { name: 'stored/twice' }).getByRole('button', { name: 'Delete…' }).click();
   const confirm = page.getByRole('dialog', { name: 'Delete the credential?' });
   await confirm.getByText(/^This destroys 1 version/).waitFor();
   assert.equal((await store('two')).status, 201);
@@ -234,7 +234,7 @@ test('agent: one that was registered again is not deregistered', async (t) => {
   assert.notEqual(await present('/api/v1/agents/again'), null);
 });
 
-test('operator: a role that another operator took away does not come back', async (t) => {
+test('operator: a role that another operator removed does not come back', async (t) => {
   await addOperator(service, 'eve', ['viewer', 'editor']);
   const path = '/api/v1/operators/eve';
   const page = await openPage(t, '/settings?section=operators&operator=eve');

@@ -59,7 +59,7 @@ for (const { page: name, address, read, count } of [
   });
 }
 
-test('a service that does not answer has one message', async (t) => {
+test('a server that does not respond has one message', async (t) => {
   const opened = await browser.open(t, at('now'));
   const { page } = opened;
   await signIn(opened, service.adminToken);

@@ -103,7 +103,7 @@ test('paths of pages get the page, and anything else below assets is not found',
   assert.equal((await service.admin.post('/console/', {})).status, 404);
 });
 
-test('browsers are redirected from the top, and programs get the error that names the interface', async () => {
+test('browsers are redirected from the top, and programs get the error that names the HTTP API', async () => {
   for (const target of ['/console', '/']) {
     const { status, headers } = await get(target, { accept: 'text/html,*/*' });
     assert.deepEqual([status, headers['location']], [302, '/console/'], target);

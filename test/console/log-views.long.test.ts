@@ -18,7 +18,7 @@ test('a filter by time takes the time as the table shows it, in local time and i
   const opened = await browser.open(t, at(''), { timezoneId: 'Asia/Tokyo' });
   const { page } = opened;
   await signIn(opened, service.adminToken);
-  // A time of a link without an offset is UTC, as the service reads it.
+  // A time of a link without an offset is UTC, as the server reads it.
   await page.goto(at('?since=2026-01-31T14:05:09'));
   assert.equal(await page.getByLabel('Since (local time)').inputValue(), '2026-01-31T23:05:09');
   await page.getByLabel('Since (local time)').fill('2026-01-31T09:00:00');

@@ -19,7 +19,7 @@ const service = await startTestService({ after });
 const browser = await startBrowser({ after });
 const at = (query: string): string => `${service.address}/console/log${query}`;
 
-/** Entries that were not made by the service: the log is then broken after its own entries, which lists ignore. */
+/** Entries that were not made by the server: the log is then broken after its own entries, which lists ignore. */
 async function addEntries(count: number): Promise<void> {
   await executeSql(
     service.dataDir,

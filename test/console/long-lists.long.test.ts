@@ -1,5 +1,5 @@
 // The pages about people and agents with 100,000 rows, and the inbox with 1,000 requests. WHY pages of lists that the
-// test makes: a service with so many agents and approvals takes a minute to fill, and these tests are about the page.
+// test makes: a server with so many agents and approvals takes a minute to fill, and these tests are about the page.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';

@@ -50,7 +50,7 @@ const PLACES: readonly Place[] = [
   { title: 'Credentials', address: '/credentials?path=prod/db/password', picture: 'credentials' },
   { title: 'Credentials', address: '/credentials', button: 'Store a credential' },
   { title: 'Credentials', address: '/credentials?path=prod/db/password', button: 'Reveal…' },
-  { title: 'Credentials', address: '/credentials?path=prod/db/password', button: /^Delete …$/ },
+  { title: 'Credentials', address: '/credentials?path=prod/db/password', button: /^Delete…$/ },
   { title: 'Credentials', address: '/credentials?path=stripe/key', button: 'Edit targets…' },
   { title: 'Agents', address: '/agents?agent=deploy-bot', picture: 'agents' },
   { title: 'Agents', address: '/agents', button: 'Register an agent' },
@@ -116,7 +116,7 @@ test('the pages before a session, in both themes and in a narrow window', async 
   await examine(page, 'callback');
 });
 
-test('the verification of an altered log', async (t) => {
+test('the verification of a modified audit log', async (t) => {
   await executeSql(service.dataDir, `UPDATE audit_entries SET resource = 'another' WHERE seq = ${ALTERED}`);
   const page = await openSignedIn(t);
   await page.goto(`${service.address}/console/log`);

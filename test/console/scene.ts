@@ -16,7 +16,7 @@ export interface Scene {
   readonly service: TestService;
   /** A session of an operator with the role admin. */
   readonly token: string;
-  /** The time that the service's clock shows, and does not leave. */
+  /** The time at which the server's clock stands. */
   readonly now: Date;
 }
 
@@ -68,7 +68,7 @@ export async function buildScene(scope: Scope): Promise<Scene> {
     if (minute % 13 === 6) await use('/v2/keys');
   }
   const charge = { path: 'stripe/key', method: 'POST', url: 'https://api.stripe.com/v1/refunds' };
-  // It waits for an approval until the service stops.
+  // It waits for an approval until the server stops.
   void billing
     .post('/api/v1/use', { ...charge, body: 'charge=ch_42', purpose: 'refund order 42' })
     .catch(() => undefined);

@@ -29,7 +29,7 @@ const SECRETS = {
   breaks: { text: '\n\n', says: '2 lines, 2 bytes, ends with a line break, begins with white space' },
 } as const;
 
-/** Pastes as a person does. The clipboard is the browser's. */
+/** Pastes as a user does, from the browser's clipboard. */
 async function paste(page: Page, text: string): Promise<void> {
   await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
   await page.keyboard.press('Control+v');
@@ -112,7 +112,7 @@ test('the field is masked until its writer shows it, is kept by no browser, and 
   await dialog.getByText('2 lines, 4 bytes, line breaks: CRLF', { exact: true }).waitFor();
 });
 
-test('what a text field cannot keep is refused by name, and nothing is inserted', async (t) => {
+test('what a text field cannot keep is rejected by name, and nothing is inserted', async (t) => {
   const page = await openPage(t);
   await page.getByRole('button', { name: 'Store a credential' }).click();
   const dialog = page.getByRole('dialog', { name: 'Store a credential' });
@@ -139,7 +139,7 @@ test('what a text field cannot keep is refused by name, and nothing is inserted'
   assert.equal(await dialog.getByRole('alert').count(), 0);
 });
 
-test('an unpaired surrogate is refused, and every other text comes back as it was', () => {
+test('an unpaired surrogate is rejected, and every other text comes back as it was', () => {
   for (const text of ['\ud800', 'a\udfffb', '\u0000']) {
     assert.throws(() => toFieldText(text), { code: 'INVALID_REQUEST' });
     assert.throws(() => fromFieldText(text), { code: 'INVALID_REQUEST' });

@@ -1,4 +1,4 @@
-// The console has no service worker, so that one of its address is of another program, and is removed.
+// The console has no service worker, so that a service worker of its origin belongs to another program, and is removed.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { startTestService } from '../kit/service.ts';
 
 const browser = await startBrowser({ after });
 
-test('the console removes the service worker of a program that had its address before', async (t) => {
+test('the console removes the service worker of a program that had its origin before', async (t) => {
   const squatter = http.createServer(({ url }, response) => {
     const isWorker = url === '/sw.js';
     const worker = "self.addEventListener('fetch', (event) => event.respondWith(fetch(event.request)));";

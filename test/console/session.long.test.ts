@@ -1,4 +1,4 @@
-// The session of the console over time: renewed while its person is active, and left to end otherwise.
+// The session of the console over time: renewed while its operator is active, and left to end otherwise.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -14,7 +14,7 @@ const clock = startTestClock({ after });
 const service = await startTestService({ after });
 const browser = await startBrowser({ after });
 
-/** Moves the clocks of the service and of the page. */
+/** Moves the clocks of the server and of the page. */
 async function pass(page: Page, minutes: number): Promise<void> {
   await clock.move(minutes * MINUTE_MS);
   await page.clock.fastForward(minutes * MINUTE_MS);
@@ -40,7 +40,7 @@ test('a session is renewed by activity, announced before its idle end, and ended
   const firstEnd = await idleEnd.getAttribute('datetime');
   assert.ok(firstEnd !== null);
   const released = Promise.withResolvers<void>();
-  // The page learns the new end when its person has long been idle, which is not activity.
+  // The page learns the new end when its operator has long been idle, which is not activity.
   await page.route(/auth\/session$/, (route) => released.promise.then(() => route.continue()));
   await pass(page, 7);
   await page.keyboard.press('Shift');
@@ -68,7 +68,7 @@ test('a session is renewed by activity, announced before its idle end, and ended
   await isReported();
 });
 
-test('a tab follows who signs in and out in another tab, and shows nothing of the former person', async (t) => {
+test('a tab follows who signs in and out in another tab, and shows no data of the previous operator', async (t) => {
   const [eve, adam] = [await addOperator(service, 'eve', ['viewer']), await addOperator(service, 'adam', ['admin'])];
   const address = `${service.address}/console/settings?section=operators`;
   const opened = await browser.open(t, address);
@@ -85,7 +85,7 @@ test('a tab follows who signs in and out in another tab, and shows nothing of th
   assert.equal(await page.getByRole('button', { name: 'Add an operator' }).isDisabled(), true);
 });
 
-test('a reload while the service does not answer keeps the session, and tries again', async (t) => {
+test('a reload while the server does not respond keeps the session, and tries again', async (t) => {
   const operator = await addOperator(service, 'ida', ['viewer']);
   const opened = await browser.open(t, `${service.address}/console/log`);
   const { page, expectReport } = opened;

@@ -160,7 +160,7 @@ test('slots are tested, keys are replaced, a backup is saved, and the node is sh
   assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
 });
 
-test('the evidence of the log shows the newest checkpoint', async (t) => {
+test('the evidence of the audit log shows the newest checkpoint', async (t) => {
   const opened = await browser.open(t, at('/settings?section=about'));
   const { page } = opened;
   await signIn(opened, service.adminToken);

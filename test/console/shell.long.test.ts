@@ -10,7 +10,7 @@ const service = await startTestService({ after });
 const browser = await startBrowser({ after });
 const at = (path: string): string => `${service.address}/console${path}`;
 
-test('a token signs in, stays out of storage and address, and its cookie ends with the sign-out', async (t) => {
+test('a token signs in, stays out of storage and the URL, and its cookie ends with the sign-out', async (t) => {
   const opened = await browser.open(t, at('/log'));
   const { page } = opened;
   await page.getByRole('heading', { name: 'Sign in to Leasehold' }).waitFor();

@@ -1,4 +1,4 @@
-// Signing in to the console without a passkey or a token: at an identity provider, and with a code from the command.
+// Signing in to the console without a passkey or a token: at an identity provider, and with a code from the CLI.
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
@@ -27,7 +27,7 @@ test('the provider signs an operator in, who returns to the page that was asked 
   assert.equal(kept, '{}');
 });
 
-test('at an address where neither a passkey nor the provider works, the page says where they do', async (t) => {
+test('at a URL where neither a passkey nor the provider works, the page names the URLs where they do', async (t) => {
   const { page } = await browser.open(t, `${service.address}/console/`);
   await page.getByText('Passkeys and the identity provider are not available at this URL.').waitFor();
   assert.equal(await page.getByRole('button', signInAtProvider).count(), 0);
@@ -41,7 +41,7 @@ test('a return that this tab did not ask for signs no one in', async (t) => {
   await page.getByRole('heading', { name: 'Sign in to Leasehold' }).waitFor();
 });
 
-test('a code from the command signs in once, and is in the address no longer', async (t) => {
+test('a code from the CLI signs in once, and is no longer in the URL', async (t) => {
   const operator = await addOperator(service, 'bea', ['viewer']);
   const { code } = (await operator.post('/api/v1/auth/handoff', {})).body.data;
   const { page } = await browser.open(t, at(`/#handoff=${code}`));
@@ -70,7 +70,7 @@ test('the token of an agent opens no session of a browser', async (t) => {
   await signIn(opened, service.adminToken);
 });
 
-test('a link that signs in has no effect where a person is signed in', async (t) => {
+test('a link that signs in has no effect where an operator is signed in', async (t) => {
   const attacker = await addOperator(service, 'eve', ['viewer']);
   const { code } = (await attacker.post('/api/v1/auth/handoff', {})).body.data;
   const opened = await browser.open(t, at('/'));

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
+import { newOperatorKey } from '../kit/operators.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startTestService } from '../kit/service.ts';
 import { createVault, useBesides, useEverything } from './full-vault.ts';
@@ -12,6 +13,9 @@ import { GRANTS, newGrantedDatabase, quote } from './owner-roles.ts';
 test('no privilege of the role can be removed', async (t) => {
   const { owner, service, serviceRole } = await newGrantedDatabase(t);
   const node = await startTestService(t, ['--database', service]);
+  // A try that fails half-way leaves an operator behind, and where operators exist one of them has to approve.
+  const { publicKey } = newOperatorKey();
+  await node.admin.post('/api/v1/operators', { name: 'approver', roles: ['approver'], public_key: publicKey });
   const store = await PostgresStore.open(parseAddress(service));
   const spared: string[] = [];
   for (const { table, right } of GRANTS) {

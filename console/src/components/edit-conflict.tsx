@@ -1,28 +1,31 @@
 /**
- * Reports that the resource being edited was changed or deleted in the meantime. Nothing is saved. The operator starts
- * again from the present state, or applies the edited fields on top of it.
+ * Edits on top of the state that the operator saw. If the resource was changed or deleted in the meantime, nothing is
+ * saved. The operator starts again from the present state, or applies the edited fields on top of it.
  */
+import { useState } from 'react';
 import { LeaseholdError } from '../../../src/client/errors.ts';
 import type { Tagged } from '../../../src/client/leasehold.ts';
 import type { AuditEntry } from '../../../src/client/types.ts';
 import type { EventType } from '../../../src/core/permissions.ts';
 import { client } from '../session/console-client.ts';
-import { Time } from './time.tsx';
+import { Time } from './texts.tsx';
 
-export interface Conflict<T> {
+interface Conflict<T> {
   /** The state that is stored now; null if it was deleted. */
   readonly current: Tagged<T> | null;
   /** The entry of the last change; null if the audit log cannot be read. */
   readonly change: Pick<AuditEntry, 'agent_name' | 'timestamp'> | null;
 }
 
-interface Subject {
+export interface EditSubject {
+  /** Subject of the sentence, such as `The policy ci-reads`. */
+  readonly what: string;
   /** The resource name in the audit entries of its changes. */
   readonly resource: string;
   readonly events: readonly EventType[];
 }
 
-export const isConflict = (error: unknown): error is LeaseholdError =>
+const isConflict = (error: unknown): error is LeaseholdError =>
   error instanceof LeaseholdError && error.code === 'PRECONDITION_FAILED';
 
 /** Refreshes what is shown if the change fails because the resource has changed, and then throws the failure. */
@@ -36,15 +39,64 @@ export async function refreshOnConflict<T>(change: Promise<T>, refresh: () => Pr
 }
 
 /** The conflict; null for any other failure. */
-export async function findConflict<T>(failure: unknown, { resource, events }: Subject): Promise<Conflict<T> | null> {
+async function findConflict<T>(failure: unknown, { resource, events }: EditSubject): Promise<Conflict<T> | null> {
   if (!isConflict(failure) || failure.current === undefined) return null;
   const change = await client.audit.lastChange(resource, events).catch(() => null);
   // The resource of the request, whose failure this is, is a T.
   return { current: failure.current as Tagged<T> | null, change };
 }
 
+interface EditOptions<T> {
+  readonly subject: EditSubject;
+  /** When the edited fields can be kept; `always` also creates a deleted resource again. */
+  readonly keeps: 'always' | 'if it exists' | 'never';
+  /** Shows the present state; null if the resource was deleted. */
+  readonly onReload: (current: Tagged<T> | null) => unknown;
+}
+
+/** `initial`: null for a new resource. */
+export function useEdit<T>(initial: Tagged<T> | null, { subject, keeps, onReload }: EditOptions<T>) {
+  // WHY kept: the page may read a newer state, which the operator has not yet seen.
+  const [base, setBase] = useState(initial);
+  const [conflict, setConflict] = useState<Conflict<T> | null>(null);
+  const current = conflict?.current ?? null;
+  const canKeep = keeps === 'always' || (keeps === 'if it exists' && current !== null);
+  const keep = (): void => {
+    setBase(current);
+    setConflict(null);
+  };
+  const reload = async (): Promise<void> => {
+    if (current !== null) setBase(current);
+    await onReload(current);
+    setConflict(null);
+  };
+  return {
+    /** The state on which the next save is based. */
+    base,
+    isBlocked: conflict !== null,
+    /** Begins another edit. */
+    restart: (state: Tagged<T> | null): void => {
+      setBase(state);
+      setConflict(null);
+    },
+    /** Returns whether the failure is a conflict, which the notice then reports. */
+    explain: async (failure: unknown): Promise<boolean> => {
+      const found = await findConflict<T>(failure, subject).catch(() => null);
+      setConflict(found);
+      return found !== null;
+    },
+    notice: conflict !== null && (
+      <ConflictNotice
+        what={subject.what}
+        conflict={conflict}
+        onReload={() => void reload()}
+        onKeep={canKeep ? keep : null}
+      />
+    ),
+  };
+}
+
 interface Props {
-  /** Subject of the sentence, such as `The policy ci-reads`. */
   readonly what: string;
   readonly conflict: Conflict<unknown>;
   readonly onReload: () => void;
@@ -52,7 +104,7 @@ interface Props {
   readonly onKeep: (() => void) | null;
 }
 
-export function ConflictNotice({ what, conflict: { current, change }, onReload, onKeep }: Props) {
+function ConflictNotice({ what, conflict: { current, change }, onReload, onKeep }: Props) {
   const verb = current === null ? 'deleted' : 'changed';
   return (
     <section className="notice warning conflict" role="alert" aria-label="Changed in the meantime">

@@ -1,8 +1,8 @@
 /** A bar of filters whose state is in the URL, so that a link reproduces the rows. */
 import { useId, useState } from 'react';
 import { useSearchParams } from 'wouter';
-import { usePreferences, type Zone } from '../shell/preferences.ts';
-import { formatTime } from './time.tsx';
+import { usePreferences } from '../shell/preferences.ts';
+import { formatTime, type Zone } from './words.ts';
 
 export interface FilterField {
   /** The name of the parameter in the URL. */
@@ -50,6 +50,20 @@ export function useSetParameters() {
   };
 }
 
+/**
+ * An input that is being edited. A value that was set elsewhere replaces it. WHY not a new element: the field would lose
+ * the focus.
+ */
+export function useDraft<T>(value: T): readonly [T, (draft: T) => void] {
+  const [draft, setDraft] = useState(value);
+  const [base, setBase] = useState(value);
+  if (JSON.stringify(base) !== JSON.stringify(value)) {
+    setBase(value);
+    setDraft(value);
+  }
+  return [draft, setDraft];
+}
+
 export function FilterBar({ fields, label }: { readonly fields: readonly FilterField[]; readonly label: string }) {
   const values = useFilters(fields);
   const setParameters = useSetParameters();
@@ -80,13 +94,7 @@ interface FilterProps {
 }
 
 function Filter({ field: { label, placeholder, options, suggestions, isTime }, value, onChange }: FilterProps) {
-  const [text, setText] = useState(value);
-  const [shownValue, setShownValue] = useState(value);
-  // A value that was set elsewhere replaces the text. WHY not a new element: the field would lose the focus.
-  if (shownValue !== value) {
-    setShownValue(value);
-    setText(value);
-  }
+  const [text, setText] = useDraft(value);
   const listId = useId();
   if (isTime === true) return <TimeFilter label={label} value={value} onChange={onChange} />;
   if (options !== undefined) {
@@ -148,13 +156,7 @@ function toIso(text: string, zone: Zone): string {
 function TimeFilter({ label, value, onChange }: Props) {
   const { zone } = usePreferences();
   const field = toField(value, zone);
-  const [text, setText] = useState(field);
-  const [shownField, setShownField] = useState(field);
-  // The value changed, or the same value is shown in another zone.
-  if (shownField !== field) {
-    setShownField(field);
-    setText(field);
-  }
+  const [text, setText] = useDraft(field);
   const change = (isIncomplete: boolean): void => {
     if (!isIncomplete && text !== field) onChange(toIso(text, zone));
   };

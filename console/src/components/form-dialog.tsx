@@ -1,6 +1,6 @@
 /** Dialogs: a form, and a confirmation. Each shows the error of a rejected submission and stays open. */
 import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from 'react';
-import { ErrorPanel } from './error-panel.tsx';
+import { ErrorPanel } from './states.tsx';
 
 interface ModalProps {
   readonly isOpen: boolean;
@@ -30,28 +30,42 @@ export function ModalDialog({ isOpen, title, className, onClose, children }: Mod
 interface FormProps extends ModalProps {
   /** The verb on the button, such as `Register`. */
   readonly verb: string;
+  /** The dialog closes unless it resolves to false. */
   readonly onSubmit: (values: FormData) => Promise<unknown>;
   /** Returns whether the caller shows the failure. The dialog shows any other failure itself. */
   readonly onFailure?: (failure: unknown) => Promise<boolean>;
   /** Whether the form cannot be submitted now. */
   readonly isHeld?: boolean;
+  /** The text of the button that closes the dialog; `Cancel` by default. */
+  readonly cancel?: string;
 }
 
+/** A dialog with a class lays out its fields itself. */
 export function FormDialog({ isOpen, title, className, onClose, ...content }: FormProps) {
   return (
     <ModalDialog isOpen={isOpen} title={title} className={className} onClose={onClose}>
-      <Form kind="form" tone="primary" onClose={onClose} {...content} />
+      <Form kind={className === undefined ? 'form' : undefined} tone="primary" onClose={onClose} {...content} />
     </ModalDialog>
   );
 }
 
 interface FormContent extends Omit<FormProps, 'isOpen' | 'title' | 'className'> {
   /** The CSS class for the layout. */
-  readonly kind?: string;
+  readonly kind?: string | undefined;
   readonly tone: 'primary' | 'danger';
 }
 
-function Form({ kind, tone, verb, children, onSubmit, onFailure, isHeld = false, onClose }: FormContent) {
+function Form({
+  kind,
+  tone,
+  verb,
+  children,
+  onSubmit,
+  onFailure,
+  isHeld = false,
+  cancel = 'Cancel',
+  onClose,
+}: FormContent) {
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const submit = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
@@ -60,8 +74,7 @@ function Form({ kind, tone, verb, children, onSubmit, onFailure, isHeld = false,
     setBusy(true);
     setError(null);
     try {
-      await onSubmit(new FormData(event.currentTarget));
-      onClose();
+      if ((await onSubmit(new FormData(event.currentTarget))) !== false) onClose();
     } catch (failure) {
       const isShown = onFailure !== undefined && (await onFailure(failure).catch(() => false));
       if (!isShown) setError(failure);
@@ -75,7 +88,7 @@ function Form({ kind, tone, verb, children, onSubmit, onFailure, isHeld = false,
       {error !== null && <ErrorPanel error={error} />}
       <div className="buttons">
         <button type="button" onClick={onClose}>
-          Cancel
+          {cancel}
         </button>
         <button type="submit" className={tone} disabled={isBusy || isHeld}>
           {verb}
@@ -121,32 +134,5 @@ function Confirmation({ verb, typed, children, onConfirm, onClose }: Omit<Confir
         </label>
       )}
     </Form>
-  );
-}
-
-/** The text of a field; empty if it is not in the form. */
-export function textOf(values: FormData, name: string): string {
-  const value = values.get(name);
-  return typeof value === 'string' ? value.trim() : '';
-}
-
-export function TextField({
-  label,
-  name,
-  isRequired = false,
-  ...input
-}: {
-  readonly label: string;
-  readonly name: string;
-  readonly isRequired?: boolean;
-  readonly placeholder?: string;
-  readonly defaultValue?: string;
-  readonly maxLength?: number;
-}) {
-  return (
-    <label className="field">
-      <span>{label}</span>
-      <input name={name} required={isRequired} autoComplete="off" spellCheck={false} {...input} />
-    </label>
   );
 }

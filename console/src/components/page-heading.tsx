@@ -1,6 +1,5 @@
-/** The heading of a page. It takes the focus when the page opens, so that a screen reader announces the new page. */
+/** The heading of a page, and the title of the window: the number of pending approvals, and the page. */
 import { type ReactNode, useEffect, useRef } from 'react';
-import { setPageTitle } from '../shell/page-title.ts';
 
 interface Props {
   readonly title: string;
@@ -22,4 +21,20 @@ export function PageHeading({ title, children }: Props) {
       {children !== undefined && <div className="page-actions">{children}</div>}
     </div>
   );
+}
+
+let [page, waiting] = ['', 0];
+
+function show(): void {
+  document.title = `${waiting === 0 ? '' : `(${waiting}) `}${page === '' ? '' : `${page} · `}Leasehold`;
+}
+
+function setPageTitle(title: string): void {
+  page = title;
+  show();
+}
+
+export function setWaitingCount(count: number): void {
+  waiting = count;
+  show();
 }

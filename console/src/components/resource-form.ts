@@ -66,7 +66,7 @@ export function toFormFields<F extends Fields>(of: ResourceType<F>, draft: Draft
   return { ...emptyFields(of.fields), ...Object.fromEntries(texts) };
 }
 
-export function isChoices({ form }: AnyField): boolean {
+function isChoices({ form }: AnyField): boolean {
   return form.kind === 'list' && form.item.kind === 'choice';
 }
 

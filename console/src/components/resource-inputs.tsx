@@ -1,6 +1,7 @@
 /** The inputs of a form for a resource, each with its problem. */
-import { type FocusEvent, Fragment, type ReactNode, useId } from 'react';
+import { type FocusEvent, Fragment } from 'react';
 import type { Fields } from '../../../src/engine/field.ts';
+import { LabelledField, Problem } from './fields.tsx';
 import { type FormField, type FormFields, formFields } from './resource-form.ts';
 
 interface Props {
@@ -99,36 +100,4 @@ function Input({ form: { name, field, mayBeEmpty }, value, problem, isFixed, onC
       }}
     </LabelledField>
   );
-}
-
-interface Described {
-  readonly id: string;
-  readonly 'aria-invalid': boolean;
-  readonly 'aria-describedby': string | undefined;
-}
-
-interface FieldProps {
-  readonly label: string;
-  readonly problem: string | undefined;
-  readonly children: (described: Described) => ReactNode;
-}
-
-function LabelledField({ label, problem, children }: FieldProps) {
-  const [inputId, problemId] = [useId(), useId()];
-  const isInvalid = problem !== undefined;
-  return (
-    <div className="field">
-      <label htmlFor={inputId}>{label}</label>
-      {children({ id: inputId, 'aria-invalid': isInvalid, 'aria-describedby': isInvalid ? problemId : undefined })}
-      {isInvalid && (
-        <span id={problemId} className="field-problem">
-          {problem}
-        </span>
-      )}
-    </div>
-  );
-}
-
-export function Problem({ text }: { readonly text: string | undefined }) {
-  return text === undefined ? null : <p className="field-problem wide-field">{text}</p>;
 }

@@ -13,8 +13,8 @@ import {
   useState,
 } from 'react';
 import { LeaseholdError } from '../../../src/client/errors.ts';
-import { ErrorPanel } from './error-panel.tsx';
 import { describeSecret, FROM_FILE, fromFieldText, toFieldText } from './secret-text.ts';
+import { ErrorPanel } from './states.tsx';
 
 export interface SecretInput {
   /** @throws LeaseholdError INVALID_REQUEST for text that cannot be sent unchanged */

@@ -3,7 +3,7 @@
  * carriage return is therefore kept as a noncharacter, which no text outside a program contains.
  */
 import { LeaseholdError } from '../../../src/client/errors.ts';
-import { countText } from './count-text.ts';
+import { countText } from './words.ts';
 
 /** SOURCE: Unicode, section 23.7: noncharacters are for internal use. */
 const STAND_IN = '\ufdd0';

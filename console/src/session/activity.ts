@@ -6,7 +6,7 @@
 import { useEffect, useRef, useState } from 'react';
 import { noticeError, renewWhileActive, signOut } from './console-client.ts';
 import { serverNow } from './server-clock.ts';
-import type { Person } from './session-store.ts';
+import type { SessionIdentity } from './session-store.ts';
 
 const CHECK_INTERVAL_MS = 20_000;
 const RENEWAL_THRESHOLD_MS = 10 * 60_000;
@@ -33,7 +33,7 @@ function millisecondsSince({ monotonicMs, serverMs }: ReturnType<typeof readCloc
 }
 
 /** Returns the end of the session once it is near; null otherwise. */
-export function useActivity({ expiresAt, endsAt, expiryMs }: Person): NearEnd | null {
+export function useActivity({ expiresAt, endsAt, expiryMs }: SessionIdentity): NearEnd | null {
   const [nearEnd, setNearEnd] = useState<NearEnd | null>(null);
   // WHY not inside the effect: a new end of the session would count as activity, and would renew an idle session.
   const activeAt = useRef(readClocks());

@@ -2,6 +2,7 @@
  * The project's client with the session of this browser. Calls that the client lacks use `api`, with the same
  * authentication, timeouts and retries.
  */
+import { useSyncExternalStore } from 'react';
 import { ApiClient } from '../../../src/client/api-client.ts';
 import { browserCaller, tokenCaller } from '../../../src/client/authentication.ts';
 import { LeaseholdError } from '../../../src/client/errors.ts';
@@ -9,13 +10,14 @@ import { Leasehold } from '../../../src/client/leasehold.ts';
 import { SignIn } from '../../../src/client/sign-in.ts';
 import { Transport } from '../../../src/client/transport.ts';
 import type { BrowserSession } from '../../../src/client/types.ts';
+import type { Role } from '../../../src/vault/operators/operator.ts';
 import { timedFetch } from './server-clock.ts';
-import { type Person, SessionStore } from './session-store.ts';
+import { type SessionIdentity, type SessionState, SessionStore } from './session-store.ts';
 
 const TIMEOUT_MS = 30_000;
 const RETRIES = 2;
 const MIN_RENEWAL_INTERVAL_MS = 60_000;
-const ADMINISTRATOR: Person = {
+const ADMINISTRATOR: SessionIdentity = {
   name: 'admin',
   roles: ['admin'],
   isAdministrator: true,
@@ -57,7 +59,7 @@ export const signInCalls = new SignIn(
 );
 
 /** Reads the signed-in identity. @throws LeaseholdError 401 for an invalid session */
-async function readPerson(): Promise<Person> {
+async function readIdentity(): Promise<SessionIdentity> {
   try {
     const sentAt = performance.now();
     const { agent_name, roles, expires_at, ends_at, expires_in } = await client.readSession();
@@ -80,7 +82,7 @@ async function readPerson(): Promise<Person> {
 export async function resumeSession(): Promise<void> {
   if (session.read().kind !== 'checking') return;
   try {
-    session.signIn(await readPerson());
+    session.signIn(await readIdentity());
   } catch (error) {
     if (!isRejected(error)) session.suspend(error);
     else if (session.adoptStored()) await resumeSession();
@@ -113,13 +115,13 @@ export async function signInWithToken(text: string): Promise<void> {
 export async function openBrowserSession({ session_part, expires_at }: BrowserSession): Promise<void> {
   // Only the administrator's token never expires.
   session.storePart(session_part, expires_at === null);
-  session.signIn(await readPerson());
+  session.signIn(await readIdentity());
 }
 
 /** Extends the session; the state then contains the new end. */
 export async function renewSession(): Promise<void> {
   await client.renewSession();
-  session.signIn(await readPerson());
+  session.signIn(await readIdentity());
 }
 
 /** Renews the session, at most once a minute, whatever its times are. The server has the same limit. */
@@ -144,4 +146,16 @@ export function noticeError(error: unknown): void {
   if (!isRejected(error) || session.read().kind !== 'signed-in') return;
   if (session.adoptStored()) void resumeSession();
   else if (session.read().kind === 'signed-in') session.signOut(ENDED);
+}
+
+export function useSession(): SessionState {
+  return useSyncExternalStore(session.subscribe, session.read);
+}
+
+/** Whether the operator has the role; an administrator has all of them. The server enforces roles in any case. */
+export function useRole(role: Role): boolean {
+  const state = useSession();
+  if (state.kind !== 'signed-in') return false;
+  const { roles } = state.identity;
+  return roles.includes('admin') || roles.includes(role);
 }

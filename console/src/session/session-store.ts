@@ -12,9 +12,9 @@ export type SessionState =
   /** The part is kept, because the server may still confirm it. */
   | { readonly kind: 'unknown'; readonly error: unknown }
   | { readonly kind: 'signed-out'; readonly reason: string | null }
-  | { readonly kind: 'signed-in'; readonly person: Person };
+  | { readonly kind: 'signed-in'; readonly identity: SessionIdentity };
 
-export interface Person {
+export interface SessionIdentity {
   readonly name: string;
   readonly roles: readonly string[];
   /** Whether the session belongs to the administrator's token, and not to an operator. */
@@ -79,8 +79,8 @@ export class SessionStore {
     this.#set({ kind: 'unknown', error });
   }
 
-  signIn(person: Person): void {
-    this.#set({ kind: 'signed-in', person });
+  signIn(identity: SessionIdentity): void {
+    this.#set({ kind: 'signed-in', identity });
   }
 
   /** `reason` is shown on the sign-in page. */

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import type { SearchResults } from '../../../src/client/types.ts';
-import { ErrorPanel } from '../components/error-panel.tsx';
+import { ErrorPanel } from '../components/states.tsx';
 import { PAGES } from '../pages.ts';
 import { client } from '../session/console-client.ts';
 

@@ -3,9 +3,7 @@
  * as one that had the port before. It could read and replace everything that the page loads.
  */
 
-/**
- * Resolves to whether the page may be shown. Otherwise the page is loaded again, without the worker that controls it.
- */
+/** Resolves to whether the page may be shown. Otherwise it is loaded again, without the worker that controls it. */
 export async function removeServiceWorkers(): Promise<boolean> {
   // Pages over plain HTTP under a name cannot have any.
   if (!('serviceWorker' in navigator)) return true;

@@ -4,22 +4,22 @@ import { Link, useLocation } from 'wouter';
 import { PAGES } from '../pages.ts';
 import { type NearEnd, useActivity } from '../session/activity.ts';
 import { renewSession } from '../session/console-client.ts';
-import type { Person } from '../session/session-store.ts';
+import type { SessionIdentity } from '../session/session-store.ts';
 import { CommandPalette } from './command-palette.tsx';
 import { StatusNotice } from './status-notice.tsx';
 import { TopBar } from './top-bar.tsx';
 
-export function Layout({ person, children }: { readonly person: Person; readonly children: ReactNode }) {
+export function Layout({ identity, children }: { readonly identity: SessionIdentity; readonly children: ReactNode }) {
   const [isPaletteOpen, setPaletteOpen] = useState(false);
   const openPalette = useCallback(() => setPaletteOpen(true), []);
   useShortcuts(openPalette);
-  const nearEnd = useActivity(person);
+  const nearEnd = useActivity(identity);
   return (
     <div className="layout">
       <a className="skip-link" href="#main">
         Skip to the content
       </a>
-      <TopBar person={person} onSearch={openPalette} />
+      <TopBar identity={identity} onSearch={openPalette} />
       <Navigation />
       <main id="main" tabIndex={-1}>
         <StatusNotice />

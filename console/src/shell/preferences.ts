@@ -1,10 +1,9 @@
 /** Preferences of this browser: theme and time zone. Stored locally; they contain no secret. */
 import { useSyncExternalStore } from 'react';
+import { ZONES, type Zone } from '../components/words.ts';
 
 export const THEMES = ['system', 'light', 'dark'] as const;
 type Theme = (typeof THEMES)[number];
-export const ZONES = ['local', 'UTC'] as const;
-export type Zone = (typeof ZONES)[number];
 
 interface Preferences {
   readonly theme: Theme;

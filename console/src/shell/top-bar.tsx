@@ -1,16 +1,18 @@
 /** The bar above every page: search, theme, time zone, and the signed-in operator. */
+
+import { ZONES } from '../components/words.ts';
 import { signOut } from '../session/console-client.ts';
-import type { Person } from '../session/session-store.ts';
-import { setPreference, THEMES, usePreferences, ZONES } from './preferences.ts';
+import type { SessionIdentity } from '../session/session-store.ts';
+import { setPreference, THEMES, usePreferences } from './preferences.ts';
 
 interface Props {
-  readonly person: Person;
+  readonly identity: SessionIdentity;
   readonly onSearch: () => void;
 }
 
 const LABELS = { system: 'System', light: 'Light', dark: 'Dark', local: 'Local time', UTC: 'UTC' } as const;
 
-export function TopBar({ person, onSearch }: Props) {
+export function TopBar({ identity, onSearch }: Props) {
   const { theme, zone } = usePreferences();
   return (
     <header className="top">
@@ -46,8 +48,8 @@ export function TopBar({ person, onSearch }: Props) {
             ))}
           </select>
         </label>
-        <span className="person">
-          <strong>{person.name}</strong> <span className="roles">{person.roles.join(', ')}</span>
+        <span>
+          <strong>{identity.name}</strong> <span className="roles">{identity.roles.join(', ')}</span>
         </span>
         <button type="button" onClick={() => void signOut().catch(() => undefined)}>
           Sign out

@@ -1,8 +1,8 @@
 /** The number of pending approvals, in the navigation and in the title of the window. */
 import { useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
+import { setWaitingCount } from '../components/page-heading.tsx';
 import { client } from '../session/console-client.ts';
-import { setWaitingCount } from './page-title.ts';
 
 const INTERVAL_MS = 5000;
 export const WAITING_COUNT_KEY = ['approvals', 'waiting-count'] as const;

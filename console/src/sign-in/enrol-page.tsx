@@ -2,12 +2,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { Link } from 'wouter';
-import { EmptyState } from '../components/empty-state.tsx';
-import { ErrorPanel } from '../components/error-panel.tsx';
 import { PageHeading } from '../components/page-heading.tsx';
+import { EmptyState, ErrorPanel } from '../components/states.tsx';
 import { signInCalls } from '../session/console-client.ts';
-import { readEnrolmentCode, removeFragment } from './address-codes.ts';
 import { enrolPasskey } from './passkeys.ts';
+import { readEnrolmentCode, removeFragment } from './url-codes.ts';
 
 export function EnrolPage() {
   const [code] = useState(readEnrolmentCode);

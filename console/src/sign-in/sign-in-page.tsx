@@ -1,15 +1,13 @@
 /** Signing in: by passkey, by the identity provider, by a one-time code in the URL, or by a pasted token. */
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
-import { EmptyState } from '../components/empty-state.tsx';
-import { ErrorPanel } from '../components/error-panel.tsx';
 import { PageHeading } from '../components/page-heading.tsx';
-import { openBrowserSession, signInCalls, signInWithToken } from '../session/console-client.ts';
-import { useSession } from '../session/use-session.ts';
+import { EmptyState, ErrorPanel } from '../components/states.tsx';
+import { openBrowserSession, signInCalls, signInWithToken, useSession } from '../session/console-client.ts';
 import { StatusNotice } from '../shell/status-notice.tsx';
-import { readHandoffCode, removeFragment } from './address-codes.ts';
-import { startOidc } from './oidc.ts';
+import { startOidc } from './oidc.tsx';
 import { signInWithPasskey } from './passkeys.ts';
+import { readHandoffCode, removeFragment } from './url-codes.ts';
 
 export function SignInPage() {
   const session = useSession();

@@ -75,7 +75,7 @@ export interface SimulatedAccess {
   readonly isRegistered: boolean;
 }
 
-export async function askService(question: AccessQuery, signal: AbortSignal): Promise<SimulatedAccess> {
+export async function askServer(question: AccessQuery, signal: AbortSignal): Promise<SimulatedAccess> {
   const { agent, action, path: resource, request } = question;
   const body = { agent, action, resource, ...(request === null ? {} : { request }) };
   const [simulation, policies, isRegistered, finding] = await Promise.all([

@@ -1,24 +1,22 @@
 /** The change that would allow a denied access, as a difference, with one button that applies it. */
 import { useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
 import { Link } from 'wouter';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
 import { isOperatorName, type PrincipalName } from '../../../../src/core/names.ts';
 import type { ExactTarget } from '../../../../src/vault/policies/access-explanation.ts';
 import type { PolicyDraft } from '../../../../src/vault/policies/policy.ts';
-import { type Conflict, ConflictNotice } from '../../components/edit-conflict.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
+import { useEdit } from '../../components/edit-conflict.tsx';
 import { announce } from '../../components/live-region.tsx';
+import { RoleButton, RoleHint } from '../../components/role-button.tsx';
+import { ErrorPanel } from '../../components/states.tsx';
+import { credentialHref } from '../../components/texts.tsx';
 import { client } from '../../session/console-client.ts';
-import { useRole } from '../../session/use-session.ts';
-import { findTargetsConflict, forgetCredentials } from '../credentials/credential-queries.ts';
+import { forgetCredentials, targetsSubject } from '../credentials/credential-queries.ts';
 import type { SimulatedAccess, UseObstacle } from './access-question.ts';
 import { PolicyDiff } from './policy-diff.tsx';
 import { sentenceOf } from './policy-sentence.ts';
 import { forgetDecisions, savePolicy } from './save-policy.ts';
-
-const NOT_AN_EDITOR = 'Requires the editor role.';
 
 interface FixCardProps {
   readonly answer: SimulatedAccess;
@@ -68,7 +66,7 @@ function MissingFix({ path, finding }: { readonly path: string; readonly finding
       {isStored ? (
         <p>
           The credential has no targets, so it cannot be used, whatever the policies grant:{' '}
-          <Link href={`/credentials?path=${encodeURIComponent(path)}`}>set them with the placement of its value</Link>.
+          <Link href={credentialHref(path)}>set them with the placement of its value</Link>.
         </p>
       ) : (
         <p>
@@ -115,7 +113,6 @@ interface TargetFixProps {
 
 /** For a request that the policies grant, but no target allows. */
 function TargetFix({ path, target, targets, onApplied }: TargetFixProps) {
-  const [conflict, setConflict] = useState<Conflict<CredentialTargets> | null>(null);
   const { mutate, error, isPending, reset } = useMutation({
     mutationFn: async ({ tag, data: { targets: present, placement, service } }: Tagged<CredentialTargets>) => {
       // Plain HTTP needs the networks of the existing target at this origin.
@@ -130,17 +127,20 @@ function TargetFix({ path, target, targets, onApplied }: TargetFixProps) {
       announce(`The targets of ${path} are saved.`);
       onApplied();
     },
-    onError: async (failure) => setConflict(await findTargetsConflict(failure, path).catch(() => null)),
+    onError: (failure) => explain(failure),
   });
-  const reload = async (): Promise<void> => {
-    await Promise.all([forgetDecisions(), forgetCredentials()]);
-    setConflict(null);
-    reset();
-  };
+  const { isBlocked, explain, notice } = useEdit(targets, {
+    subject: targetsSubject(path),
+    keeps: 'never',
+    onReload: async () => {
+      await Promise.all([forgetDecisions(), forgetCredentials()]);
+      reset();
+    },
+  });
   return (
     <section className="card" aria-label="How to allow it">
       <h2>How to allow it</h2>
-      <p>A policy grants the use; no target of the credential has this request.</p>
+      <p>A policy grants it, but no target of the credential allows this request.</p>
       <table className="diff">
         <caption className="visually-hidden">Change of the targets</caption>
         <tbody>
@@ -155,25 +155,16 @@ function TargetFix({ path, target, targets, onApplied }: TargetFixProps) {
           </tr>
         </tbody>
       </table>
-      {conflict === null ? (
-        error !== null && <ErrorPanel error={error} />
-      ) : (
-        <ConflictNotice
-          what={`The targets of ${path}`}
-          conflict={conflict}
-          onKeep={null}
-          onReload={() => void reload()}
-        />
-      )}
+      {isBlocked ? notice : error !== null && <ErrorPanel error={error} />}
       {targets === null ? (
         <p>
           The credential has no targets yet:{' '}
-          <Link href={`/credentials?path=${encodeURIComponent(path)}`}>set them with the placement of its value</Link>.
+          <Link href={credentialHref(path)}>set them with the placement of its value</Link>.
         </p>
       ) : (
         <>
           <p>Saving ends the use leases of this credential; agents take new ones.</p>
-          <ApplyButton isPending={isPending || conflict !== null} onClick={() => mutate(targets)} />
+          <ApplyButton isPending={isPending || isBlocked} onClick={() => mutate(targets)} />
         </>
       )}
     </section>
@@ -181,15 +172,14 @@ function TargetFix({ path, target, targets, onApplied }: TargetFixProps) {
 }
 
 function ApplyButton({ isPending, onClick }: { readonly isPending: boolean; readonly onClick: () => void }) {
-  const isEditor = useRole('editor');
   return (
     <>
       <div className="buttons">
-        <button type="button" className="primary" disabled={!isEditor || isPending} onClick={onClick}>
+        <RoleButton needs="editor" className="primary" disabled={isPending} onClick={onClick}>
           Apply this change
-        </button>
+        </RoleButton>
       </div>
-      {!isEditor && <p className="hint">{NOT_AN_EDITOR}</p>}
+      <RoleHint needs="editor" />
     </>
   );
 }

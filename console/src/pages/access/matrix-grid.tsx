@@ -39,12 +39,7 @@ export function MatrixGrid({ matrix, onOpen }: Props) {
   const table = useRef<HTMLTableElement>(null);
   const hiding = useRef<ReturnType<typeof setTimeout>>(undefined);
   const reasonsId = useId();
-  useEffect(
-    () => () => {
-      clearTimeout(hiding.current);
-    },
-    [],
-  );
+  useEffect(() => () => clearTimeout(hiding.current), []);
   // Another page contains other cells.
   useEffect(() => {
     if (paths.length > 0) setShown(null);

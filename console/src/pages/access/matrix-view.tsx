@@ -1,10 +1,8 @@
 /** The matrix of agents and paths. The filters and both page numbers are in the URL. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link, useSearchParams } from 'wouter';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FilterBar, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
-import { Loading } from '../../components/loading.tsx';
+import { EmptyState, QueryState } from '../../components/states.tsx';
 import { client } from '../../session/console-client.ts';
 import { MatrixGrid } from './matrix-grid.tsx';
 
@@ -34,18 +32,18 @@ export function MatrixView() {
     ...(agent === undefined ? {} : { agent }),
     ...(prefix === undefined ? {} : { prefix: toPrefix(prefix) }),
   };
-  const { data, error, isPending, refetch } = useQuery({
+  const matrix = useQuery({
     queryKey: ['matrix', query],
     queryFn: ({ signal }) => client.overview.matrix(query, { signal }),
     placeholderData: keepPreviousData,
   });
+  const { data } = matrix;
   const isFiltered = agent !== undefined || prefix !== undefined;
   const isEmpty = data !== undefined && (data.agents_total === 0 || data.paths_total === 0);
   return (
     <>
       <FilterBar fields={FIELDS} label="Filter the matrix" />
-      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
-      {isPending && <Loading what="the matrix" />}
+      <QueryState query={matrix} what="the matrix" />
       {data !== undefined && isEmpty && <NothingToDecide isFiltered={isFiltered} hasAgents={data.agents_total > 0} />}
       {data !== undefined && !isEmpty && (
         <>

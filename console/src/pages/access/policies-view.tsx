@@ -6,22 +6,20 @@ import type { Policy as PolicyText } from '../../../../src/client/types.ts';
 import { entriesOf } from '../../../../src/engine/field.ts';
 import { shownFields } from '../../../../src/vault/policies/comparison.ts';
 import { Policy, type PolicyDraft } from '../../../../src/vault/policies/policy.ts';
-import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
-import { isConflict } from '../../components/edit-conflict.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
+import { refreshOnConflict } from '../../components/edit-conflict.tsx';
 import { FilterBar, type FilterField, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
 import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { Loading } from '../../components/loading.tsx';
 import { type PagedRows, toRows, usePagedRows } from '../../components/paged-rows.ts';
+import { RoleButton, RoleHint } from '../../components/role-button.tsx';
 import { Facts, SidePanel } from '../../components/side-panel.tsx';
-import { Time } from '../../components/time.tsx';
-import { client } from '../../session/console-client.ts';
-import { useRole } from '../../session/use-session.ts';
+import { EmptyState, ErrorPanel, QueryState } from '../../components/states.tsx';
+import { Time } from '../../components/texts.tsx';
+import { countText, durationText } from '../../components/words.ts';
+import { client, useRole } from '../../session/console-client.ts';
 import { PolicyEditor } from './policy-editor.tsx';
-import { durationText, sentenceOf } from './policy-sentence.ts';
+import { sentenceOf } from './policy-sentence.ts';
 import { forgetDecisions } from './save-policy.ts';
 
 /** The optional fields of a policy, each with its title. */
@@ -52,34 +50,26 @@ const COLUMNS: readonly TableColumn<PolicyText>[] = [
 ];
 const FIELDS: readonly FilterField[] = [{ name: 'q', label: 'Find', placeholder: 'name, agent or path' }];
 const keyOf = ({ name }: PolicyText): string => name;
-const NOT_AN_EDITOR = 'Requires the editor role.';
 
 export function PoliciesView() {
   const [parameters] = useSearchParams();
   const setParameters = useSetParameters();
-  const isEditor = useRole('editor');
   const [isCreating, setCreating] = useState(false);
   const open = parameters.get('policy');
   const { q } = useFilters(FIELDS);
-  const { rows, isCut } = usePolicyRows(q);
+  const { rows, isTruncated } = usePolicyRows(q);
   return (
     <>
       <FilterBar fields={FIELDS} label="Find policies" />
       <div className="page-actions">
-        <button
-          type="button"
-          className="primary"
-          disabled={!isEditor}
-          title={isEditor ? undefined : NOT_AN_EDITOR}
-          onClick={() => setCreating(true)}
-        >
+        <RoleButton needs="editor" className="primary" onClick={() => setCreating(true)}>
           New policy
-        </button>
+        </RoleButton>
         {!rows.isPending && rows.error === null && (
           <span className="count">{countText(rows.total, 'policy', 'policies')}</span>
         )}
       </div>
-      {isCut && (
+      {isTruncated && (
         <p className="hint">
           The first {MAX_FILTERED.toLocaleString('en')} policies were searched. Press / to find others by name.
         </p>
@@ -95,9 +85,7 @@ export function PoliciesView() {
           onOpen={({ name }) => setParameters({ view: 'policies', policy: name })}
           empty={<NoPolicies isFiltered={q !== undefined} />}
         />
-        {open !== null && (
-          <PolicyPanel key={open} name={open} isEditor={isEditor} onClose={() => setParameters({ policy: null })} />
-        )}
+        {open !== null && <PolicyPanel key={open} name={open} onClose={() => setParameters({ policy: null })} />}
       </div>
       {isCreating && (
         <PolicyEditor
@@ -132,36 +120,27 @@ function NoPolicies({ isFiltered }: { readonly isFiltered: boolean }) {
   );
 }
 
-interface PanelProps {
-  readonly name: string;
-  readonly isEditor: boolean;
-  readonly onClose: () => void;
-}
-
-function PolicyPanel({ name, isEditor, onClose }: PanelProps) {
+function PolicyPanel({ name, onClose }: { readonly name: string; readonly onClose: () => void }) {
+  const isEditor = useRole('editor');
   const [dialog, setDialog] = useState<'edit' | 'delete' | null>(null);
-  const { data, error, isPending, refetch } = useQuery({
+  const read = useQuery({
     queryKey: ['policy', name],
     queryFn: ({ signal }) => client.policies.readTagged(name, { signal }),
   });
+  const { data } = read;
   const text = data?.data;
   const policy: PolicyDraft | null = text === undefined ? null : Policy.fromReply(text);
   const remove = async (): Promise<void> => {
-    try {
-      await client.policies.delete(name, data === undefined ? {} : { ifMatch: data.tag });
-    } catch (failure) {
-      // The dialog then describes the present policy.
-      if (isConflict(failure)) await refetch();
-      throw failure;
-    }
+    // After a conflict, the dialog describes the present policy.
+    const deletion = client.policies.delete(name, data === undefined ? {} : { ifMatch: data.tag });
+    await refreshOnConflict(deletion, () => read.refetch());
     announce(`The policy ${name} is deleted.`);
     onClose();
     await forgetDecisions();
   };
   return (
     <SidePanel title={name} onClose={onClose}>
-      {isPending && <Loading what="the policy" />}
-      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      <QueryState query={read} what="the policy" />
       {data !== undefined && text !== undefined && policy !== null && (
         <>
           <p>{sentenceOf(policy)}</p>
@@ -185,7 +164,7 @@ function PolicyPanel({ name, isEditor, onClose }: PanelProps) {
               </button>
             </div>
           ) : (
-            <p className="hint">{NOT_AN_EDITOR}</p>
+            <RoleHint needs="editor" />
           )}
           {dialog === 'edit' && (
             <PolicyEditor policy={data} onClose={() => setDialog(null)} onSaved={() => setDialog(null)} />
@@ -226,7 +205,7 @@ const MAX_FILTERED = 10_000;
 interface Filtered {
   readonly policies: readonly PolicyText[];
   /** Whether more policies exist than were read. */
-  readonly isCut: boolean;
+  readonly isTruncated: boolean;
 }
 
 async function readAll(signal: AbortSignal): Promise<Filtered> {
@@ -234,14 +213,14 @@ async function readAll(signal: AbortSignal): Promise<Filtered> {
   for (;;) {
     const { data } = await client.policies.list({ offset: policies.length, limit: PAGE_ROWS }, { signal });
     policies.push(...data);
-    if (data.length < PAGE_ROWS) return { policies, isCut: false };
-    if (policies.length >= MAX_FILTERED) return { policies, isCut: true };
+    if (data.length < PAGE_ROWS) return { policies, isTruncated: false };
+    if (policies.length >= MAX_FILTERED) return { policies, isTruncated: true };
   }
 }
 
 interface PolicyRows {
   readonly rows: PagedRows<PolicyText>;
-  readonly isCut: boolean;
+  readonly isTruncated: boolean;
 }
 
 /** `text`: undefined for all policies. */
@@ -255,11 +234,11 @@ function usePolicyRows(text: string | undefined): PolicyRows {
     queryFn: ({ signal }) => readAll(signal),
     enabled: text !== undefined,
   });
-  if (text === undefined) return { rows: all, isCut: false };
+  if (text === undefined) return { rows: all, isTruncated: false };
   const wanted = text.toLowerCase();
   const found = data?.policies.filter(({ name, principal, resources }) =>
     [name, principal, ...resources].some((each) => each.toLowerCase().includes(wanted)),
   );
   const rows = { ...toRows(found ?? []), isPending, error, refetch: () => void refetch() };
-  return { rows, isCut: data?.isCut === true };
+  return { rows, isTruncated: data?.isTruncated === true };
 }

@@ -2,7 +2,7 @@
 
 import { compare, type FieldChange, shownFields } from '../../../../src/vault/policies/comparison.ts';
 import type { PolicyDraft } from '../../../../src/vault/policies/policy.ts';
-import { Badge } from '../../components/badge.tsx';
+import { Badge } from '../../components/texts.tsx';
 
 interface Props {
   /** Null for a new policy. */

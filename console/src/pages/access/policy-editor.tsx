@@ -1,17 +1,17 @@
 /** Edits a policy. Each field is checked while it is typed, and the difference is shown before it is saved. */
-import { type FocusEvent, type FormEvent, useEffect, useRef, useState } from 'react';
+import { type FocusEvent, useEffect, useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { Policy as PolicyText } from '../../../../src/client/types.ts';
 import { Policy } from '../../../../src/vault/policies/policy.ts';
-import { type Conflict, ConflictNotice } from '../../components/edit-conflict.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
-import { ModalDialog } from '../../components/form-dialog.tsx';
+import { useEdit } from '../../components/edit-conflict.tsx';
+import { Problem } from '../../components/fields.tsx';
+import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { check, emptyFields, type FormFields, toFormFields } from '../../components/resource-form.ts';
-import { Problem, ResourceInputs } from '../../components/resource-inputs.tsx';
+import { ResourceInputs } from '../../components/resource-inputs.tsx';
 import { PolicyDiff } from './policy-diff.tsx';
 import { sentenceOf } from './policy-sentence.ts';
-import { findPolicyConflict, forgetDecisions, savePolicy } from './save-policy.ts';
+import { forgetDecisions, policySubject, savePolicy } from './save-policy.ts';
 
 interface Props {
   /** Null for a new policy. */
@@ -23,96 +23,68 @@ interface Props {
 /** The texts of the form for a new policy. */
 const NEW_POLICY: FormFields = { ...emptyFields(Policy.fields), principal: 'agent:', actions: ['retrieve'] };
 
+const toFields = ({ data }: Tagged<PolicyText>): FormFields => toFormFields(Policy, Policy.fromReply(data));
+
 export function PolicyEditor({ policy, onSaved, onClose }: Props) {
-  // WHY not the property: the page may read a newer state, which the operator has not yet seen.
-  const [base, setBase] = useState(policy);
+  const [fields, setFields] = useState(() => (policy === null ? NEW_POLICY : toFields(policy)));
+  const { base, isBlocked, explain, notice } = useEdit(policy, {
+    subject: policySubject(String(fields['name'])),
+    keeps: 'always',
+    onReload: (current) => {
+      void forgetDecisions();
+      if (current === null) onClose();
+      else setFields(toFields(current));
+    },
+  });
   const before = base === null ? null : Policy.fromReply(base.data);
-  const [fields, setFields] = useState(() => (before === null ? NEW_POLICY : toFormFields(Policy, before)));
-  const [conflict, setConflict] = useState<Conflict<PolicyText> | null>(null);
-  const [isSaving, setSaving] = useState(false);
-  const [error, setError] = useState<unknown>(null);
   const { draft, problems: found, acrossFields } = check(Policy, fields);
   const { problems, touch, leave, touchAll } = useTouched(found);
   const set = (part: string, changes: FormFields): void => {
     setFields({ ...fields, ...changes });
     touch(part);
   };
-  const save = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
-    event.preventDefault();
+  const save = async (): Promise<boolean> => {
     if (draft === null) {
-      touchAll(event.currentTarget);
-      return;
+      touchAll();
+      return false;
     }
-    if (isSaving) return;
-    setSaving(true);
-    setError(null);
-    try {
-      await savePolicy(base, draft);
-      announce(`The policy ${draft.name} is saved.`);
-      onSaved(draft.name);
-    } catch (failure) {
-      const found = await findPolicyConflict(failure, draft.name).catch(() => null);
-      setConflict(found);
-      if (found === null) setError(failure);
-    } finally {
-      setSaving(false);
-    }
-  };
-  const reload = (): void => {
-    setConflict(null);
-    void forgetDecisions();
-    if (conflict?.current == null) {
-      onClose();
-      return;
-    }
-    setBase(conflict.current);
-    setFields(toFormFields(Policy, Policy.fromReply(conflict.current.data)));
-  };
-  const keep = (): void => {
-    setConflict(null);
-    setBase(conflict?.current ?? null);
+    await savePolicy(base, draft);
+    announce(`The policy ${draft.name} is saved.`);
+    onSaved(draft.name);
+    return true;
   };
   return (
-    <ModalDialog
+    <FormDialog
       isOpen
       title={before === null ? 'New policy' : `Edit the policy ${before.name}`}
       className="wide"
+      verb={before === null ? 'Create the policy' : 'Save the policy'}
+      isHeld={isBlocked}
+      onSubmit={save}
+      onFailure={explain}
       onClose={onClose}
     >
-      <form onSubmit={(event) => void save(event)}>
-        <div className="form">
-          <ResourceInputs
-            of={Policy.fields}
-            fields={fields}
-            problems={problems}
-            fixed={before === null ? null : 'name'}
-            onChange={set}
-            onBlur={leave}
-          />
-        </div>
-        <Problem text={acrossFields ?? undefined} />
-        <section aria-label="Changes to save" className="confirm-text">
-          {draft !== null && (
-            <>
-              <p>{sentenceOf(draft)}</p>
-              <PolicyDiff before={before} after={draft} />
-            </>
-          )}
-        </section>
-        {error !== null && <ErrorPanel error={error} />}
-        {conflict !== null && (
-          <ConflictNotice what={`The policy ${fields['name']}`} conflict={conflict} onReload={reload} onKeep={keep} />
+      <div className="form">
+        <ResourceInputs
+          of={Policy.fields}
+          fields={fields}
+          problems={problems}
+          fixed={before === null ? null : 'name'}
+          onChange={set}
+          onBlur={leave}
+        />
+      </div>
+      <Problem text={acrossFields ?? undefined} />
+      <section aria-label="Changes to save" className="confirm-text">
+        {draft !== null && (
+          <>
+            <p>{sentenceOf(draft)}</p>
+            <PolicyDiff before={before} after={draft} />
+          </>
         )}
-        <div className="buttons">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="primary" disabled={isSaving || conflict !== null}>
-            {before === null ? 'Create the policy' : 'Save the policy'}
-          </button>
-        </div>
-      </form>
-    </ModalDialog>
+      </section>
+      {notice}
+    </FormDialog>
   );
 }
 
@@ -124,16 +96,15 @@ interface Touched {
   readonly touch: (part: string) => void;
   /** Returns the handler for a field that loses the focus. */
   readonly leave: (part: string) => (event: FocusEvent) => void;
-  /** Shows every problem, and moves the focus to the first invalid field within `form`. */
-  readonly touchAll: (form: Element | null) => void;
+  /** Shows every problem, and moves the focus to the first invalid field of the open dialog. */
+  readonly touchAll: () => void;
 }
 
 function useTouched(found: Problems): Touched {
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const [submissions, setSubmissions] = useState(0);
-  const form = useRef<Element | null>(null);
   useEffect(() => {
-    if (submissions > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+    if (submissions > 0) document.querySelector<HTMLElement>('dialog[open] [aria-invalid="true"]')?.focus();
   }, [submissions]);
   const touch = (part: string): void =>
     setTouched((before) => (before.has(part) ? before : new Set([...before, part])));
@@ -146,9 +117,6 @@ function useTouched(found: Problems): Touched {
         // A new problem would move the button away from the pointer.
         if (!(relatedTarget instanceof HTMLButtonElement)) touch(part);
       },
-    touchAll: (element) => {
-      form.current = element;
-      setSubmissions((before) => before + 1);
-    },
+    touchAll: () => setSubmissions((before) => before + 1),
   };
 }

@@ -1,21 +1,7 @@
 /** The grants of a policy, as a sentence. */
 import type { ApprovalTerms } from '../../../../src/vault/policies/approval-rule.ts';
 import type { PolicyDraft, PolicyLimits } from '../../../../src/vault/policies/policy.ts';
-
-const UNITS = [
-  [86_400, 'day'],
-  [3600, 'hour'],
-  [60, 'minute'],
-] as const;
-
-const counted = (count: number, unit: string): string =>
-  `${count.toLocaleString('en')} ${unit}${count === 1 ? '' : 's'}`;
-
-/** A duration such as `5 minutes`, or `90 seconds` if no larger unit fits. */
-export function durationText(seconds: number): string {
-  const [size, unit] = UNITS.find(([each]) => seconds % each === 0) ?? [1, 'second'];
-  return counted(seconds / size, unit);
-}
+import { countText, durationText } from '../../components/words.ts';
 
 const joined = (parts: readonly string[]): string =>
   parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
@@ -35,9 +21,9 @@ function resourceText(pattern: string): string {
 
 function limitsText({ usesPerHour, bytesPerHour, concurrent }: PolicyLimits): string {
   return joined([
-    ...(usesPerHour === null ? [] : [`${counted(usesPerHour, 'use')} an hour`]),
-    ...(bytesPerHour === null ? [] : [`${counted(bytesPerHour, 'byte')} an hour`]),
-    ...(concurrent === null ? [] : [`${counted(concurrent, 'use')} at the same time`]),
+    ...(usesPerHour === null ? [] : [`${countText(usesPerHour, 'use')} an hour`]),
+    ...(bytesPerHour === null ? [] : [`${countText(bytesPerHour, 'byte')} an hour`]),
+    ...(concurrent === null ? [] : [`${countText(concurrent, 'use')} at the same time`]),
   ]);
 }
 
@@ -49,19 +35,19 @@ const EXTENTS = {
 
 export function sentenceOf({ principal, resources, actions, maxTtlSeconds, limits, approval }: PolicyDraft): string {
   const grant = `${principalText(principal)} may ${joined(actions)} ${joined(resources.map(resourceText))}`;
-  const most = limits === null ? '' : `, at most ${limitsText(limits)}`;
-  const people =
+  const limited = limits === null ? '' : `, at most ${limitsText(limits)}`;
+  const approved =
     approval === null
       ? ''
-      : ` To ${approval.for}, ${EXTENTS[approval.each]} needs the approval of ${counted(approval.quorum, 'operator')}` +
+      : ` To ${approval.for}, ${EXTENTS[approval.each]} needs the approval of ${countText(approval.quorum, 'operator')}` +
         ` (${approval.scope}), within ${durationText(approval.timeout)}.`;
-  return `${grant}, for up to ${durationText(maxTtlSeconds)} a lease${most}.${people}`;
+  return `${grant}, for up to ${durationText(maxTtlSeconds)} a lease${limited}.${approved}`;
 }
 
 /** The combined approval terms of all matching policies. */
 export function approvalText({ each, quorum, timeoutSeconds, policyNames }: ApprovalTerms): string {
   return (
-    `${counted(quorum, 'operator')} must approve ${EXTENTS[each]} within ${durationText(timeoutSeconds)}; ` +
+    `${countText(quorum, 'operator')} must approve ${EXTENTS[each]} within ${durationText(timeoutSeconds)}; ` +
     `required by ${joined(policyNames)}`
   );
 }

@@ -3,7 +3,7 @@ import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { Policy as PolicyText } from '../../../../src/client/types.ts';
 import { CHANGE_EVENTS } from '../../../../src/vault/audit/audit-entry.ts';
 import { Policy, type PolicyDraft } from '../../../../src/vault/policies/policy.ts';
-import { type Conflict, findConflict } from '../../components/edit-conflict.tsx';
+import type { EditSubject } from '../../components/edit-conflict.tsx';
 import { client } from '../../session/console-client.ts';
 import { queries } from '../../session/queries.ts';
 
@@ -14,12 +14,11 @@ export async function savePolicy(before: Tagged<PolicyText> | null, after: Polic
   await forgetDecisions();
 }
 
-export function findPolicyConflict(failure: unknown, name: string): Promise<Conflict<PolicyText> | null> {
-  return findConflict(failure, {
-    resource: `policy:${name}`,
-    events: CHANGE_EVENTS.policy,
-  });
-}
+export const policySubject = (name: string): EditSubject => ({
+  what: `The policy ${name}`,
+  resource: `policy:${name}`,
+  events: CHANGE_EVENTS.policy,
+});
 
 export async function forgetDecisions(): Promise<void> {
   await queries.invalidateQueries({

@@ -1,16 +1,18 @@
 /** Simulates a decision of the server, and explains it policy by policy. Nothing is accessed or recorded. */
+
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useId, useRef, useState } from 'react';
+import { type FormEvent, useRef } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Considered } from '../../../../src/vault/policies/access-explanation.ts';
 import { ACTIONS } from '../../../../src/vault/policies/policy.ts';
-import { Badge } from '../../components/badge.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
-import { useSetParameters } from '../../components/filter-bar.tsx';
-import { Loading } from '../../components/loading.tsx';
+import { TextInput } from '../../components/fields.tsx';
+import { useDraft, useSetParameters } from '../../components/filter-bar.tsx';
 import { Facts } from '../../components/side-panel.tsx';
+import { ErrorPanel, Loading } from '../../components/states.tsx';
+import { Badge } from '../../components/texts.tsx';
+import { durationText } from '../../components/words.ts';
 import {
-  askService,
+  askServer,
   completeUrl,
   QUESTION_FIELDS,
   type QuestionFields,
@@ -18,7 +20,7 @@ import {
   type SimulatedAccess,
 } from './access-question.ts';
 import { FixCard } from './fix-card.tsx';
-import { approvalText, durationText } from './policy-sentence.ts';
+import { approvalText } from './policy-sentence.ts';
 
 const EMPTY: QuestionFields = { for: '', action: 'retrieve', path: '', method: 'GET', url: '' };
 
@@ -49,19 +51,13 @@ export function SimulatorView() {
 
 function Simulator({ asked }: { readonly asked: QuestionFields }) {
   const setParameters = useSetParameters();
-  const [fields, setFields] = useState(asked);
-  const [shown, setShown] = useState(asked);
-  // A question from another place replaces the fields. WHY not a new element: the field would lose the focus.
-  if (JSON.stringify(shown) !== JSON.stringify(asked)) {
-    setShown(asked);
-    setFields(asked);
-  }
+  const [fields, setFields] = useDraft(asked);
   const isAsked = asked.for !== '' && asked.path !== '';
   const read = readQuestion(asked);
   const { question } = read;
   const { data, error, isFetching, refetch } = useQuery({
     queryKey: ['simulation', question],
-    queryFn: ({ signal }) => (question === null ? null : askService(question, signal)),
+    queryFn: ({ signal }) => (question === null ? null : askServer(question, signal)),
     enabled: isAsked && question !== null,
   });
   const submit = (event: FormEvent): void => {
@@ -82,7 +78,7 @@ function Simulator({ asked }: { readonly asked: QuestionFields }) {
   };
   const problems = isAsked ? (read.problems ?? {}) : {};
   const text = (name: 'for' | 'path' | 'method' | 'url', label: string, placeholder: string) => (
-    <TextField
+    <TextInput
       label={label}
       placeholder={placeholder}
       value={fields[name]}
@@ -124,39 +120,6 @@ function Simulator({ asked }: { readonly asked: QuestionFields }) {
   );
 }
 
-interface TextFieldProps {
-  readonly label: string;
-  readonly placeholder: string;
-  readonly value: string;
-  readonly problem: string | undefined;
-  readonly onChange: (value: string) => void;
-}
-
-function TextField({ label, placeholder, value, problem, onChange }: TextFieldProps) {
-  const problemId = useId();
-  return (
-    <div className="field">
-      <label className="field">
-        <span>{label}</span>
-        <input
-          value={value}
-          placeholder={placeholder}
-          autoComplete="off"
-          spellCheck={false}
-          aria-invalid={problem !== undefined}
-          aria-describedby={problem === undefined ? undefined : problemId}
-          onChange={({ target }) => onChange(target.value)}
-        />
-      </label>
-      {problem !== undefined && (
-        <span id={problemId} className="field-problem">
-          {problem}
-        </span>
-      )}
-    </div>
-  );
-}
-
 function AnswerView({ answer }: { readonly answer: SimulatedAccess }) {
   const heading = useRef<HTMLHeadingElement>(null);
   const { explanation, approval, finding, isRegistered } = answer;
@@ -185,7 +148,7 @@ function AnswerView({ answer }: { readonly answer: SimulatedAccess }) {
       </section>
       {!isAllowed && <FixCard answer={answer} onApplied={() => heading.current?.focus()} />}
       {policies === null ? (
-        <p className="hint">There are too many policies to explain each; leasehold policy explain does.</p>
+        <p className="hint">There are too many policies to explain each here. Use leasehold policy explain.</p>
       ) : (
         <PolicyTable policies={policies} action={action} />
       )}

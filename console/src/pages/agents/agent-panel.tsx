@@ -2,17 +2,15 @@
 import { type Query, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import { Copyable } from '../../components/copyable.tsx';
-import { countText } from '../../components/count-text.ts';
 import { refreshOnConflict } from '../../components/edit-conflict.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
 import { ConfirmDialog, FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { Loading } from '../../components/loading.tsx';
+import { RoleButton, RoleHint } from '../../components/role-button.tsx';
 import { Facts, SidePanel } from '../../components/side-panel.tsx';
-import { formatTime, Time } from '../../components/time.tsx';
+import { QueryState } from '../../components/states.tsx';
+import { Copyable, Time } from '../../components/texts.tsx';
+import { countText, formatTime } from '../../components/words.ts';
 import { client } from '../../session/console-client.ts';
-import { useRole } from '../../session/use-session.ts';
 import { Exposure, Leases, Sessions } from './holdings.tsx';
 import { KeyFields, keyOf } from './key-fields.tsx';
 import { useHeld } from './use-held.ts';
@@ -24,22 +22,16 @@ interface Props {
 }
 
 export function AgentPanel({ name, onPanic, onClose }: Props) {
-  const mayEdit = useRole('editor');
-  const {
-    data: read,
-    error,
-    isPending,
-    refetch,
-  } = useQuery({
+  const agent = useQuery({
     queryKey: ['agents', 'one', name],
     queryFn: ({ signal }) => client.agents.readTagged(name, { signal }),
   });
+  const { data: read } = agent;
   const [dialog, setDialog] = useState<'rotate' | 'deregister' | null>(null);
   const close = (): void => setDialog(null);
   return (
     <SidePanel title={name} onClose={onClose}>
-      {isPending && <Loading what="the agent" />}
-      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      <QueryState query={agent} what="the agent" />
       {read !== undefined && (
         <>
           <Facts
@@ -50,21 +42,21 @@ export function AgentPanel({ name, onPanic, onClose }: Props) {
             ]}
           />
           <div className="page-actions">
-            <button type="button" disabled={!mayEdit} onClick={() => setDialog('rotate')}>
+            <RoleButton needs="editor" onClick={() => setDialog('rotate')}>
               Replace the key
-            </button>
-            <button type="button" disabled={!mayEdit} onClick={() => setDialog('deregister')}>
+            </RoleButton>
+            <RoleButton needs="editor" onClick={() => setDialog('deregister')}>
               Deregister
-            </button>
-            <button type="button" className="danger" disabled={!mayEdit} onClick={onPanic}>
+            </RoleButton>
+            <RoleButton needs="editor" className="danger" onClick={onPanic}>
               Panic
-            </button>
+            </RoleButton>
           </div>
           <p>
             <Link href={`/access?${new URLSearchParams({ view: 'simulator', for: name })}`}>Grant access</Link>: the
             simulator proposes a policy for an action and a path.
           </p>
-          {!mayEdit && <p className="hint">Changing agents requires the editor role.</p>}
+          <RoleHint needs="editor" verb="Changing agents" />
           <Leases agent={name} />
           <Sessions agent={name} />
           <RotateDialog name={name} isOpen={dialog === 'rotate'} onClose={close} />
@@ -73,7 +65,7 @@ export function AgentPanel({ name, onPanic, onClose }: Props) {
             tag={read.tag}
             isOpen={dialog === 'deregister'}
             onDone={onClose}
-            onChanged={() => refetch()}
+            onChanged={() => agent.refetch()}
             onClose={close}
           />
         </>
@@ -98,7 +90,7 @@ function RotateDialog({ name, isOpen, onClose }: DialogProps) {
     announce(
       until === null
         ? 'The key is replaced.'
-        : `The key is replaced. The former one is valid until ${formatTime(new Date(until), 'local', false)}.`,
+        : `The key is replaced. The previous one is valid until ${formatTime(new Date(until), 'local', false)}.`,
     );
     await queries.invalidateQueries({ queryKey: ['agents'] });
   };

@@ -3,18 +3,18 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Agent, Panicked } from '../../../../src/client/types.ts';
-import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
+import { TextField, textOf } from '../../components/fields.tsx';
 import { FilterBar, type FilterField, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
-import { FormDialog, TextField, textOf } from '../../components/form-dialog.tsx';
+import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { PageHeading } from '../../components/page-heading.tsx';
 import { type PagedRows, toRows, usePagedRows } from '../../components/paged-rows.ts';
-import { Time } from '../../components/time.tsx';
+import { RoleButton } from '../../components/role-button.tsx';
+import { EmptyState, ErrorPanel } from '../../components/states.tsx';
+import { Time } from '../../components/texts.tsx';
+import { countText } from '../../components/words.ts';
 import { client } from '../../session/console-client.ts';
-import { useRole } from '../../session/use-session.ts';
 import { AgentPanel } from './agent-panel.tsx';
 import { KeyFields, keyOf } from './key-fields.tsx';
 import { LEASE_PARAMETERS, LeasesView } from './leases-view.tsx';
@@ -43,7 +43,7 @@ const VIEWS = [
 
 interface FoundRows extends PagedRows<Row> {
   /** Whether a search found more names than it returned, so that agents may be missing. */
-  readonly isCut: boolean;
+  readonly isTruncated: boolean;
 }
 
 function useRows(q: string | undefined): FoundRows {
@@ -56,11 +56,11 @@ function useRows(q: string | undefined): FoundRows {
     queryFn: ({ signal }) => client.overview.search({ q: q ?? '', limit: MAX_FOUND }, { signal }),
     enabled: q !== undefined,
   });
-  if (q === undefined) return { ...all, isCut: false };
+  if (q === undefined) return { ...all, isTruncated: false };
   const agents = found.data?.results.filter(({ kind }) => kind === 'agent') ?? [];
   const { isPending, error, data } = found;
-  const isCut = data !== undefined && (!data.complete || data.results.length >= MAX_FOUND);
-  return { ...toRows<Row>(agents), isPending, error, refetch: () => void found.refetch(), isCut };
+  const isTruncated = data !== undefined && (!data.complete || data.results.length >= MAX_FOUND);
+  return { ...toRows<Row>(agents), isPending, error, refetch: () => void found.refetch(), isTruncated };
 }
 
 export function AgentsPage() {
@@ -68,10 +68,9 @@ export function AgentsPage() {
   const setParameters = useSetParameters();
   const shown = parameters.get('view') === 'leases' ? 'leases' : 'agents';
   const change = (view: (typeof VIEWS)[number]['name']): void => {
-    const former = Object.fromEntries(['q', ...LEASE_PARAMETERS].map((name) => [name, null]));
-    setParameters(view === 'agents' ? { ...former, view: null } : { ...former, view, status: 'active' });
+    const cleared = Object.fromEntries(['q', ...LEASE_PARAMETERS].map((name) => [name, null]));
+    setParameters(view === 'agents' ? { ...cleared, view: null } : { ...cleared, view, status: 'active' });
   };
-  const [mayEdit, mayPanic] = [useRole('editor'), useRole('admin')];
   const [isRegistering, setRegistering] = useState(false);
   const [scope, setScope] = useState<PanicScope | null>(null);
   const [done, setDone] = useState<{ scope: PanicScope; result: Panicked } | null>(null);
@@ -90,23 +89,12 @@ export function AgentsPage() {
             </button>
           ))}
         </nav>
-        <button
-          type="button"
-          disabled={!mayEdit}
-          title={mayEdit ? undefined : 'Requires the editor role'}
-          onClick={() => setRegistering(true)}
-        >
+        <RoleButton needs="editor" onClick={() => setRegistering(true)}>
           Register an agent
-        </button>
-        <button
-          type="button"
-          className="danger"
-          disabled={!mayPanic}
-          title={mayPanic ? undefined : 'Requires the admin role'}
-          onClick={() => setScope('everything')}
-        >
+        </RoleButton>
+        <RoleButton needs="admin" className="danger" onClick={() => setScope('everything')}>
           Panic: end everything
-        </button>
+        </RoleButton>
       </PageHeading>
       {/* Before the result: the closing dialog returns the focus, and the result then takes it. */}
       <PanicDialog
@@ -136,7 +124,7 @@ function AgentList({ onPanic }: { readonly onPanic: (agent: string) => void }) {
         <p className="count">
           {rows.isPending && 'Loading…'}
           {!rows.isPending &&
-            (rows.isCut ? `${count} of the first ${MAX_FOUND} names found; type more of the name` : count)}
+            (rows.isTruncated ? `${count} of the first ${MAX_FOUND} names found; type more of the name` : count)}
         </p>
       )}
       <div className="split">
@@ -147,7 +135,7 @@ function AgentList({ onPanic }: { readonly onPanic: (agent: string) => void }) {
           keyOf={nameOf}
           openKey={open}
           onOpen={({ name }) => setParameters({ agent: name })}
-          empty={<NoAgents isFiltered={q !== undefined} isCut={rows.isCut} />}
+          empty={<NoAgents isFiltered={q !== undefined} isTruncated={rows.isTruncated} />}
         />
         {open !== null && (
           <AgentPanel
@@ -185,8 +173,8 @@ function RegisterDialog({ isOpen, onClose }: { readonly isOpen: boolean; readonl
   );
 }
 
-function NoAgents({ isFiltered, isCut }: { readonly isFiltered: boolean; readonly isCut: boolean }) {
-  if (isCut) {
+function NoAgents({ isFiltered, isTruncated }: { readonly isFiltered: boolean; readonly isTruncated: boolean }) {
+  if (isTruncated) {
     return <EmptyState title="No match in the first results">Type more of the name.</EmptyState>;
   }
   if (isFiltered) return <EmptyState title="No matching agents">Clear the filter to see all.</EmptyState>;

@@ -1,15 +1,12 @@
 /** The leases of an agent, its exposure by credential, and its last login. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { Link } from 'wouter';
 import type { CredentialExposure, Page } from '../../../../src/client/types.ts';
-import { Badge } from '../../components/badge.tsx';
-import { countText } from '../../components/count-text.ts';
-import { ErrorPanel } from '../../components/error-panel.tsx';
-import { Loading } from '../../components/loading.tsx';
-import { Time } from '../../components/time.tsx';
+import { QueryState } from '../../components/states.tsx';
+import { Badge, CredentialLink, EntriesLink, Time } from '../../components/texts.tsx';
+import { countText } from '../../components/words.ts';
 import { client } from '../../session/console-client.ts';
-import { intervalOf } from '../now/live-interval.ts';
+import { intervalOf } from '../../session/queries.ts';
 import { useHeld } from './use-held.ts';
 
 const ROWS = 20;
@@ -30,21 +27,21 @@ interface ListProps<T> {
 /** The first rows of a list, and further rows on demand. */
 function ShortList<T>({ label, queryKey, read, keyOf, row, empty, intervalMs }: ListProps<T>) {
   const [limit, setLimit] = useState(ROWS);
-  const { data, error, refetch } = useQuery({
+  const list = useQuery({
     queryKey: [...queryKey, limit],
     queryFn: ({ signal }) => read(limit, signal),
     placeholderData: keepPreviousData,
     refetchInterval: intervalOf(intervalMs),
   });
-  if (error !== null) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
-  if (data === undefined) return <Loading what={label} />;
-  const { total } = data.meta;
+  if (list.data === undefined || list.error !== null) return <QueryState query={list} what={label} />;
+  const { data: rows, meta } = list.data;
+  const { total } = meta;
   if (total === 0) return <p className="hint">{empty}</p>;
   return (
     <>
       <p className="count">{total.toLocaleString('en')} in all</p>
       <ul className="rows" aria-label={label}>
-        {data.data.map((each) => (
+        {rows.map((each) => (
           <li key={keyOf(each)}>{row(each)}</li>
         ))}
       </ul>
@@ -56,10 +53,6 @@ function ShortList<T>({ label, queryKey, read, keyOf, row, empty, intervalMs }: 
     </>
   );
 }
-
-const toCredential = (path: string): ReactNode => (
-  <Link href={`/credentials?path=${encodeURIComponent(path)}`}>{path}</Link>
-);
 
 export function Leases({ agent }: { readonly agent: string }) {
   const [isAll, setAll] = useState(false);
@@ -79,7 +72,7 @@ export function Leases({ agent }: { readonly agent: string }) {
         keyOf={({ lease_id }) => lease_id}
         row={({ path, version, policy_name, expires_at, status: state }) => (
           <>
-            {toCredential(path)} <Badge text={state} tone={state === 'active' ? 'good' : 'neutral'} />
+            <CredentialLink path={path} /> <Badge text={state} tone={state === 'active' ? 'good' : 'neutral'} />
             <p className="hint">
               version {version}, by {policy_name}, until <Time at={expires_at} />
             </p>
@@ -113,7 +106,7 @@ function Exposed({ exposure: { path, versions } }: { readonly exposure: Credenti
   const hasSeen = versions.some(({ seen_by }) => seen_by.length > 0);
   return (
     <>
-      {toCredential(path)}{' '}
+      <CredentialLink path={path} />{' '}
       <Badge text={hasSeen ? 'seen: rotate' : 'used only'} tone={hasSeen ? 'warning' : 'neutral'} />
       {versions.map(({ version, deleted, seen_by, used_by }) => (
         <p key={`${version}:${deleted}`} className="hint">
@@ -158,7 +151,7 @@ export function Sessions({ agent }: { readonly agent: string }) {
           </>
         )}
       </p>
-      <Link href={`/log?agent=${encodeURIComponent(agent)}`}>Show its entries in the audit log</Link>
+      <EntriesLink principal={agent} />
     </section>
   );
 }

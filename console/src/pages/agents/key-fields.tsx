@@ -1,6 +1,6 @@
 /** The choice of an agent's key: its own, or one that the server makes. */
 import { useState } from 'react';
-import { TextField, textOf } from '../../components/form-dialog.tsx';
+import { TextField, textOf } from '../../components/fields.tsx';
 
 /** The request's `public_key`; without it the server makes a key pair. */
 export function keyOf(values: FormData): { readonly public_key?: string } {
@@ -17,7 +17,7 @@ export function KeyFields({ agent }: { readonly agent: string | null }) {
         <span>The agent’s own key. The server never receives the private half.</span>
       </label>
       <label className="choice">
-        <input type="radio" name="key" value="service" checked={!isOwn} onChange={() => setOwn(false)} />
+        <input type="radio" name="key" value="server" checked={!isOwn} onChange={() => setOwn(false)} />
         <span>
           A key pair made by the server. The private half stays on its machine, in its data directory, as{' '}
           <code>agents/{agent ?? 'NAME'}/private_key.pem</code>; it is never sent.

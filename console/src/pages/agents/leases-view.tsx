@@ -1,26 +1,22 @@
 /** The leases of all agents and operators, newest first. The filters are in the URL. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { Link, useSearchParams } from 'wouter';
+import { useSearchParams } from 'wouter';
 import type { Lease, LeasesFilter } from '../../../../src/client/types.ts';
 import { AGENT_NAME } from '../../../../src/core/names.ts';
 import { LEASE_STATUSES } from '../../../../src/vault/leases/lease.ts';
-import { Badge } from '../../components/badge.tsx';
-import { Copyable } from '../../components/copyable.tsx';
-import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FilterBar, type FilterField, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
 import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { Loading } from '../../components/loading.tsx';
 import { usePagedRows } from '../../components/paged-rows.ts';
+import { RoleButton, RoleHint } from '../../components/role-button.tsx';
 import { Facts, SidePanel } from '../../components/side-panel.tsx';
-import { Time } from '../../components/time.tsx';
+import { EmptyState, ErrorPanel, QueryState } from '../../components/states.tsx';
+import { AgentLink, Badge, Copyable, CredentialLink, Time } from '../../components/texts.tsx';
+import { countText } from '../../components/words.ts';
 import { client } from '../../session/console-client.ts';
-import { useRole } from '../../session/use-session.ts';
-import { intervalOf } from '../now/live-interval.ts';
+import { intervalOf } from '../../session/queries.ts';
 
 const INTERVAL_MS = 3000;
 const FIELDS: readonly FilterField[] = [
@@ -97,31 +93,30 @@ function NoLeases({ isFiltered }: { readonly isFiltered: boolean }) {
 }
 
 function LeasePanel({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
-  const mayRevoke = useRole('editor');
   const [isRevoking, setRevoking] = useState(false);
-  const { data, error, isPending, refetch } = useQuery({
+  const read = useQuery({
     queryKey: ['leases', 'one', id],
     queryFn: ({ signal }) => client.leases.read(id, { signal }),
     refetchInterval: intervalOf(INTERVAL_MS),
   });
+  const { data } = read;
   return (
     <SidePanel title={data === undefined ? 'Lease' : `Lease of ${data.agent_name}`} onClose={onClose}>
-      {isPending && <Loading what="the lease" />}
-      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      <QueryState query={read} what="the lease" />
       {data !== undefined && (
         <>
           <LeaseFacts lease={data} />
           <div className="page-actions">
-            <button
-              type="button"
+            <RoleButton
+              needs="editor"
               className="danger"
-              disabled={!mayRevoke || data.status !== 'active'}
+              disabled={data.status !== 'active'}
               onClick={() => setRevoking(true)}
             >
-              Revoke …
-            </button>
+              Revoke…
+            </RoleButton>
           </div>
-          {!mayRevoke && <p className="hint">Revoking leases requires the editor role.</p>}
+          <RoleHint needs="editor" verb="Revoking leases" />
           {data.status !== 'active' && <p className="hint">The lease has already ended.</p>}
           <RevokeDialog lease={data} isOpen={isRevoking} onClose={() => setRevoking(false)} />
         </>
@@ -136,22 +131,8 @@ function LeaseFacts({ lease }: { readonly lease: Lease }) {
     <Facts
       rows={[
         ['Status', <StatusBadge key="status" status={status} />],
-        [
-          'Agent',
-          AGENT_NAME.test(agent_name) ? (
-            <Link key="agent" href={`/agents?agent=${encodeURIComponent(agent_name)}`}>
-              {agent_name}
-            </Link>
-          ) : (
-            agent_name
-          ),
-        ],
-        [
-          'Path',
-          <Link key="path" href={`/credentials?path=${encodeURIComponent(path)}`}>
-            {path}
-          </Link>,
-        ],
+        ['Agent', AGENT_NAME.test(agent_name) ? <AgentLink key="agent" name={agent_name} /> : agent_name],
+        ['Path', <CredentialLink key="path" path={path} />],
         ['Version', version],
         ['Policy', policy_name],
         ['Issued', <Time key="issued" at={issued_at} />],

@@ -4,14 +4,14 @@
  */
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
-import { Link, useLocation } from 'wouter';
+import { useLocation } from 'wouter';
 import type { Panicked } from '../../../../src/client/types.ts';
-import { Badge } from '../../components/badge.tsx';
-import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
 import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { toRows } from '../../components/paged-rows.ts';
+import { Badge, CredentialLink, credentialHref } from '../../components/texts.tsx';
+import { countText } from '../../components/words.ts';
 import { client } from '../../session/console-client.ts';
 import { useExposed, useHeld } from './use-held.ts';
 
@@ -89,7 +89,7 @@ const COLUMNS: readonly TableColumn<Exposed>[] = [
   {
     title: 'Credential',
     width: 'minmax(12rem, 3fr)',
-    cell: ({ path }) => <Link href={`/credentials?path=${encodeURIComponent(path)}`}>{path}</Link>,
+    cell: ({ path }) => <CredentialLink path={path} />,
   },
   { title: 'Version', width: '6rem', cell: ({ version }) => version },
   {
@@ -136,7 +136,7 @@ export function PanicResult({ scope, result, onClose }: ResultProps) {
             columns={COLUMNS}
             rows={toRows(ordered)}
             keyOf={keyOf}
-            onOpen={({ path }) => navigate(`/credentials?path=${encodeURIComponent(path)}`)}
+            onOpen={({ path }) => navigate(credentialHref(path))}
             empty={null}
           />
         </div>

@@ -4,7 +4,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Held } from '../../../../src/client/types.ts';
 import { client } from '../../session/console-client.ts';
-import { intervalOf } from '../now/live-interval.ts';
+import { intervalOf } from '../../session/queries.ts';
 
 /** WHY not more often: the server reads all sessions to count those of one agent. */
 const INTERVAL_MS = 30_000;

@@ -8,14 +8,12 @@ import { type KeyboardEvent, type MouseEvent, useEffect, useId, useRef, useState
 import { Link } from 'wouter';
 import { isReadable } from '../../../../src/client/approval-groups.ts';
 import type { Approval, ListedApproval } from '../../../../src/client/types.ts';
-import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { Loading } from '../../components/loading.tsx';
 import { Facts } from '../../components/side-panel.tsx';
-import { Time } from '../../components/time.tsx';
-import { client } from '../../session/console-client.ts';
+import { ErrorPanel, Loading } from '../../components/states.tsx';
+import { AgentLink, CredentialLink, Time } from '../../components/texts.tsx';
+import { client, useRole, useSession } from '../../session/console-client.ts';
 import { serverNow } from '../../session/server-clock.ts';
-import { useRole, useSession } from '../../session/use-session.ts';
 import { ExactRequest, showInvisible } from './exact-request.tsx';
 import { nameOf, titleOf } from './outcomes.ts';
 import type { CardRequests } from './use-cards.ts';
@@ -156,8 +154,8 @@ function IgnoredAnswer({ ignored }: { readonly ignored: Ignored | null }) {
 
 function useHasApproved({ approvals }: ListedApproval): boolean {
   const session = useSession();
-  if (session.kind !== 'signed-in' || session.person.isAdministrator) return false;
-  return approvals.some(({ operator }) => operator === `operator:${session.person.name}`);
+  if (session.kind !== 'signed-in' || session.identity.isAdministrator) return false;
+  return approvals.some(({ operator }) => operator === `operator:${session.identity.name}`);
 }
 
 /** The common properties of the requests, and every purpose that the agent gave for one of them. */
@@ -169,18 +167,8 @@ function About({ requests }: { readonly requests: CardRequests }) {
   return (
     <Facts
       rows={[
-        [
-          'Agent',
-          <Link key="agent" href={`/agents?agent=${encodeURIComponent(first.agent_name)}`}>
-            {first.agent_name}
-          </Link>,
-        ],
-        [
-          'Credential',
-          <Link key="path" href={`/credentials?path=${encodeURIComponent(first.path)}`}>
-            {first.path}
-          </Link>,
-        ],
+        ['Agent', <AgentLink key="agent" name={first.agent_name} />],
+        ['Credential', <CredentialLink key="path" path={first.path} />],
         // The agent's own text, which is not verified.
         ['Stated purpose', purposes.length === 0 ? null : <Purposes key="says" purposes={purposes} />],
         ['Required by', first.policy_names.join(', ')],
@@ -201,8 +189,8 @@ function Purposes({ purposes }: { readonly purposes: readonly string[] }) {
 }
 
 function Requests({ approvals }: { readonly approvals: readonly Approval[] }) {
-  const [first] = approvals;
-  if (approvals.length === 1 && first !== undefined) return <Shown approval={first} />;
+  const [first, second] = approvals;
+  if (first !== undefined && second === undefined) return <Shown approval={first} />;
   return (
     <ol className="requests">
       {approvals.map((approval) => (

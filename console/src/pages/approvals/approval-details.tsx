@@ -4,17 +4,14 @@ import { useState } from 'react';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
 import type { Approval, ListedApproval } from '../../../../src/client/types.ts';
 import { UUID } from '../../../../src/core/names.ts';
-import { Badge } from '../../components/badge.tsx';
-import { Copyable } from '../../components/copyable.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
 import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { Loading } from '../../components/loading.tsx';
+import { RoleButton } from '../../components/role-button.tsx';
 import { Facts } from '../../components/side-panel.tsx';
-import { Time } from '../../components/time.tsx';
-import { client } from '../../session/console-client.ts';
+import { ErrorPanel, Loading } from '../../components/states.tsx';
+import { Badge, Copyable, Time } from '../../components/texts.tsx';
+import { client, useRole } from '../../session/console-client.ts';
 import { serverNow } from '../../session/server-clock.ts';
-import { useRole } from '../../session/use-session.ts';
 import { ApprovalCard } from './approval-card.tsx';
 import { ExactRequest, showInvisible } from './exact-request.tsx';
 import { isLiveGrant, nameOf, OUTCOMES, titleOf } from './outcomes.ts';
@@ -59,6 +56,7 @@ function Waiting({ approval, onAnswered }: { readonly approval: Approval; readon
     <ApprovalCard key={approval.approval_id} requests={requests} onAnswered={onAnswered} />
   ));
 }
+
 /** Whether the operator has lost the role, so that reading again is useless. */
 const isForbidden = (error: unknown): boolean => error instanceof LeaseholdError && error.status === 403;
 
@@ -97,7 +95,6 @@ function Answered({ approval }: { readonly approval: Approval }) {
 export function EndGrant({ approval }: { readonly approval: ListedApproval }) {
   const [isOpen, setOpen] = useState(false);
   const queries = useQueryClient();
-  const mayEnd = useRole('approver');
   const end = async (): Promise<void> => {
     await client.approvals.withdraw(approval.approval_id);
     announce('The grant has ended.');
@@ -105,14 +102,9 @@ export function EndGrant({ approval }: { readonly approval: ListedApproval }) {
   };
   return (
     <>
-      <button
-        type="button"
-        disabled={!mayEnd}
-        title={mayEnd ? undefined : 'Requires the approver role'}
-        onClick={() => setOpen(true)}
-      >
+      <RoleButton needs="approver" onClick={() => setOpen(true)}>
         End
-      </button>
+      </RoleButton>
       <ConfirmDialog
         isOpen={isOpen}
         title="End this grant?"

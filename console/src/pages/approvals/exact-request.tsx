@@ -1,8 +1,8 @@
 /** The request as it would be sent. INVARIANT: text from the agent is text, never markup. */
 import type { Approval } from '../../../../src/client/types.ts';
 import { escapeInvisible } from '../../../../src/core/operator-text.ts';
-import { Copyable } from '../../components/copyable.tsx';
 import { Facts } from '../../components/side-panel.tsx';
+import { Copyable } from '../../components/texts.tsx';
 import { indentJson } from './indent-json.ts';
 
 type Request = NonNullable<Approval['request']>;

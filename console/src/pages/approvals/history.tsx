@@ -3,14 +3,12 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useLocation } from 'wouter';
 import type { ApprovalsFilter, ListedApproval } from '../../../../src/client/types.ts';
 import { APPROVAL_STATUSES } from '../../../../src/vault/approvals/approval.ts';
-import { Badge } from '../../components/badge.tsx';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FilterBar, type FilterField, useFilters } from '../../components/filter-bar.tsx';
-import { Loading } from '../../components/loading.tsx';
 import { usePagedRows } from '../../components/paged-rows.ts';
-import { Time } from '../../components/time.tsx';
+import { EmptyState, ErrorPanel, QueryState } from '../../components/states.tsx';
+import { Badge, Time } from '../../components/texts.tsx';
+import { countText } from '../../components/words.ts';
 import { client } from '../../session/console-client.ts';
 import { serverNow } from '../../session/server-clock.ts';
 import { EndGrant } from './approval-details.tsx';
@@ -55,11 +53,7 @@ export function History() {
         {status === undefined ? 'Requests are shown for a week after they have ended.' : OUTCOMES[status].meaning}{' '}
         {NO_APPROVER} <Link href="/log?event_type=approval.request&result=denied">Show them in the audit log</Link>
       </p>
-      <p className="count">
-        {rows.isPending
-          ? 'Loading…'
-          : `${rows.total.toLocaleString('en')} ${rows.total === 1 ? 'request' : 'requests'}`}
-      </p>
+      <p className="count">{rows.isPending ? 'Loading…' : countText(rows.total, 'request')}</p>
       <div className="split">
         <DataTable
           label="Requests for approval, newest first"
@@ -81,14 +75,14 @@ export function History() {
 const MAX_READ = 1000;
 
 export function Grants() {
-  const { data, error, isPending, refetch } = useQuery({
+  const grants = useQuery({
     queryKey: ['approvals', 'grants'],
     queryFn: ({ signal }) => client.approvals.list({ status: 'approved', limit: MAX_READ }, { signal }),
     refetchInterval: 5000,
   });
-  if (error !== null && data === undefined) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
-  if (isPending) return <Loading what="the grants" />;
-  const live = data.data.filter((approval) => isLiveGrant(approval, serverNow()));
+  if (grants.data === undefined) return <QueryState query={grants} what="the grants" />;
+  const { data, meta } = grants.data;
+  const live = data.filter((approval) => isLiveGrant(approval, serverNow()));
   if (live.length === 0) {
     return (
       <EmptyState title="No active grants">
@@ -119,7 +113,7 @@ export function Grants() {
           </li>
         ))}
       </ul>
-      {data.meta.total > MAX_READ && <p className="hint">From the newest {MAX_READ} approved requests.</p>}
+      {meta.total > MAX_READ && <p className="hint">From the newest {MAX_READ} approved requests.</p>}
     </>
   );
 }

@@ -2,13 +2,11 @@
 import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { groupApprovals } from '../../../../src/client/approval-groups.ts';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FilterBar, useFilters } from '../../components/filter-bar.tsx';
 import { announceQuietly } from '../../components/live-region.tsx';
-import { Loading } from '../../components/loading.tsx';
-import { client } from '../../session/console-client.ts';
-import { useRole } from '../../session/use-session.ts';
+import { EmptyState, ErrorPanel, Loading } from '../../components/states.tsx';
+import { countText } from '../../components/words.ts';
+import { client, useRole } from '../../session/console-client.ts';
 import { WAITING_COUNT_KEY } from '../../shell/waiting-count.tsx';
 import { ApprovalCard } from './approval-card.tsx';
 import { useCards } from './use-cards.ts';
@@ -66,8 +64,7 @@ export function Inbox() {
       {/* One agent with many requests must not hide those of other agents. */}
       <FilterBar fields={FIELDS} label="Filter the pending approvals" />
       <p className="count">
-        {total.toLocaleString('en')} {total === 1 ? 'pending request' : 'pending requests'}, newest first. Move to a
-        card with Tab or the arrows
+        {countText(total, 'pending request')}, newest first. Move to a card with Tab or the arrows
         {mayAnswer ? (
           <>
             ; <kbd>a</kbd> approves it, <kbd>d</kbd> denies it.

@@ -1,6 +1,6 @@
 /** The outcome of a request. Each outcome has its own word and sentence, because they mean different things. */
 import type { ListedApproval } from '../../../../src/client/types.ts';
-import type { Tone } from '../../components/badge.tsx';
+import type { Tone } from '../../components/texts.tsx';
 
 interface Outcome {
   readonly label: string;

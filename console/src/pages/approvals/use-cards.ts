@@ -2,8 +2,7 @@
 import { type UseQueryResult, useQueries } from '@tanstack/react-query';
 import { isReadable } from '../../../../src/client/approval-groups.ts';
 import type { Approval, ListedApproval } from '../../../../src/client/types.ts';
-import { client } from '../../session/console-client.ts';
-import { useRole } from '../../session/use-session.ts';
+import { client, useRole } from '../../session/console-client.ts';
 
 interface CardRequest {
   readonly listed: ListedApproval;

@@ -1,14 +1,12 @@
 /** The credentials as a table: all of them, one directory, or the results of a search. */
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import type { ListedCredential, SearchResults, Tree } from '../../../../src/client/types.ts';
-import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FilterBar, useFilters } from '../../components/filter-bar.tsx';
-import { Loading } from '../../components/loading.tsx';
 import { toRows, usePagedRows } from '../../components/paged-rows.ts';
-import { Time } from '../../components/time.tsx';
+import { EmptyState, ErrorPanel, Loading } from '../../components/states.tsx';
+import { Time } from '../../components/texts.tsx';
+import { countText } from '../../components/words.ts';
 import { client } from '../../session/console-client.ts';
 
 interface Props {
@@ -45,9 +43,7 @@ const LEVEL_COLUMNS: readonly TableColumn<Entry>[] = [
     title: 'Type',
     width: 'minmax(7rem, 1fr)',
     cell: ({ kind, type, credentials }) =>
-      kind === 'credential'
-        ? type
-        : `${credentials?.toLocaleString('en') ?? 'many'} ${credentials === 1 ? 'credential' : 'credentials'}`,
+      kind === 'credential' ? type : credentials == null ? 'many credentials' : countText(credentials, 'credential'),
   },
   {
     title: 'Updated',
@@ -172,11 +168,11 @@ function FoundList({ text, open, onCredential }: Props & { readonly text: string
   if (error !== null) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
   if (isPending) return <Loading what="the results" />;
   const found = data.results.filter(({ kind }) => kind === 'credential');
-  const isCut = !data.complete || data.results.length === SEARCH_ROWS;
+  const isTruncated = !data.complete || data.results.length === SEARCH_ROWS;
   return (
     <>
       <p className="count">
-        {`${found.length} ${found.length === 1 ? 'credential' : 'credentials'} found${isCut ? '; more may exist: type more of the path' : ''}`}
+        {`${countText(found.length, 'credential')} found${isTruncated ? '; more may exist: type more of the path' : ''}`}
       </p>
       <div className="split">
         <DataTable

@@ -4,14 +4,14 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import type { CredentialMetadata } from '../../../../src/client/types.ts';
 import { refreshOnConflict } from '../../components/edit-conflict.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
 import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { Loading } from '../../components/loading.tsx';
+import { RoleHint } from '../../components/role-button.tsx';
 import { Facts, SidePanel } from '../../components/side-panel.tsx';
-import { Time } from '../../components/time.tsx';
-import { client } from '../../session/console-client.ts';
-import { useRole } from '../../session/use-session.ts';
+import { QueryState } from '../../components/states.tsx';
+import { Time } from '../../components/texts.tsx';
+import { countText } from '../../components/words.ts';
+import { client, useRole } from '../../session/console-client.ts';
 import { forgetDeleted } from './credential-queries.ts';
 import { ExposureSection } from './exposure-section.tsx';
 import { Reveal } from './reveal.tsx';
@@ -24,35 +24,23 @@ interface Props {
 }
 
 export function CredentialPanel({ path, onClose }: Props) {
-  const isEditor = useRole('editor');
-  const {
-    data: read,
-    error,
-    isPending,
-    refetch,
-  } = useQuery({
+  const credential = useQuery({
     queryKey: ['credential', path],
     queryFn: ({ signal }) => client.credentials.readMetadataTagged(path, { signal }),
   });
+  const { data: read } = credential;
   const newest = Math.max(0, ...(read?.data.versions.map(({ version }) => version) ?? []));
   return (
     <SidePanel title={path} onClose={onClose}>
-      {isPending && <Loading what="the credential" />}
-      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      <QueryState query={credential} what="the credential" />
       {read !== undefined && (
         <>
           <Metadata credential={read.data} />
-          <Reveal path={path} isEditor={isEditor} />
-          <TargetsSection path={path} isEditor={isEditor} />
+          <Reveal path={path} />
+          <TargetsSection path={path} />
           <ExposureSection path={path} newest={newest} />
           <Link href={`/access?view=matrix&prefix=${encodeURIComponent(path)}`}>Show access</Link>
-          <Changes
-            credential={read.data}
-            tag={read.tag}
-            isEditor={isEditor}
-            onDeleted={onClose}
-            onChanged={() => refetch()}
-          />
+          <Changes credential={read.data} tag={read.tag} onDeleted={onClose} onChanged={() => credential.refetch()} />
         </>
       )}
     </SidePanel>
@@ -88,13 +76,13 @@ function Metadata({ credential }: { readonly credential: CredentialMetadata }) {
 interface ChangesProps {
   readonly credential: CredentialMetadata;
   readonly tag: string;
-  readonly isEditor: boolean;
   readonly onDeleted: () => void;
   /** Called if the credential has changed since the panel read it. */
   readonly onChanged: () => Promise<unknown>;
 }
 
-function Changes({ credential: { path, versions }, tag, isEditor, onDeleted, onChanged }: ChangesProps) {
+function Changes({ credential: { path, versions }, tag, onDeleted, onChanged }: ChangesProps) {
+  const isEditor = useRole('editor');
   const [dialog, setDialog] = useState<'rotate' | 'delete' | null>(null);
   const leases = useQuery({
     queryKey: ['credential', path, 'leases'],
@@ -102,7 +90,7 @@ function Changes({ credential: { path, versions }, tag, isEditor, onDeleted, onC
     enabled: dialog === 'delete',
     staleTime: 0,
   });
-  if (!isEditor) return <p className="hint">Requires the editor role.</p>;
+  if (!isEditor) return <RoleHint needs="editor" />;
   const remove = async (): Promise<void> => {
     await refreshOnConflict(client.credentials.delete(path, { ifMatch: tag }), onChanged);
     announce(`The credential ${path} is deleted.`);
@@ -110,8 +98,7 @@ function Changes({ credential: { path, versions }, tag, isEditor, onDeleted, onC
     await forgetDeleted(path);
   };
   const active = leases.data?.meta.total;
-  const leaseText =
-    active === undefined ? 'its active leases' : active === 1 ? '1 active lease' : `${active} active leases`;
+  const leaseText = active === undefined ? 'its active leases' : countText(active, 'active lease');
   return (
     <section className="panel-section" aria-label="Changes">
       <h3>Changes</h3>
@@ -120,7 +107,7 @@ function Changes({ credential: { path, versions }, tag, isEditor, onDeleted, onC
           Store a new version…
         </button>
         <button type="button" className="danger" onClick={() => setDialog('delete')}>
-          Delete …
+          Delete…
         </button>
       </div>
       {dialog === 'rotate' && (
@@ -134,9 +121,7 @@ function Changes({ credential: { path, versions }, tag, isEditor, onDeleted, onC
         onConfirm={remove}
         onClose={() => setDialog(null)}
       >
-        <p>
-          {`This destroys ${versions.length === 1 ? '1 version' : `${versions.length} versions`} and ends ${leaseText}.`}
-        </p>
+        <p>{`This destroys ${countText(versions.length, 'version')} and ends ${leaseText}.`}</p>
         <p>The audit log and the exposure record are kept. Deleted values cannot be recovered.</p>
       </ConfirmDialog>
     </section>

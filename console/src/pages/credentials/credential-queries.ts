@@ -7,7 +7,7 @@ import { LeaseholdError } from '../../../../src/client/errors.ts';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
 import { CHANGE_EVENTS } from '../../../../src/vault/audit/audit-entry.ts';
-import { type Conflict, findConflict } from '../../components/edit-conflict.tsx';
+import type { EditSubject } from '../../components/edit-conflict.tsx';
 import { client } from '../../session/console-client.ts';
 import { queries } from '../../session/queries.ts';
 
@@ -35,12 +35,11 @@ export async function readTargets(path: string, signal: AbortSignal): Promise<Ta
   }
 }
 
-export function findTargetsConflict(failure: unknown, path: string): Promise<Conflict<CredentialTargets> | null> {
-  return findConflict(failure, {
-    resource: path,
-    events: CHANGE_EVENTS.targets,
-  });
-}
+export const targetsSubject = (path: string): EditSubject => ({
+  what: `The targets of ${path}`,
+  resource: path,
+  events: CHANGE_EVENTS.targets,
+});
 
 export function useCatalogue() {
   const { data = [] } = useQuery({

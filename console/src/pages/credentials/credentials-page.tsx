@@ -3,32 +3,23 @@ import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import { useSetParameters } from '../../components/filter-bar.tsx';
 import { PageHeading } from '../../components/page-heading.tsx';
-import { useRole } from '../../session/use-session.ts';
+import { RoleButton } from '../../components/role-button.tsx';
 import { CredentialList } from './credential-list.tsx';
 import { CredentialPanel } from './credential-panel.tsx';
 import { StoreDialog } from './store-dialog.tsx';
 
-const NOT_AN_EDITOR = 'Requires the editor role.';
-
 export function CredentialsPage() {
   const [parameters] = useSearchParams();
   const setParameters = useSetParameters();
-  const isEditor = useRole('editor');
   const [isStoring, setStoring] = useState(false);
   const open = parameters.get('path');
   const prefix = parameters.get('prefix');
   return (
     <>
       <PageHeading title="Credentials">
-        <button
-          type="button"
-          className="primary"
-          disabled={!isEditor}
-          title={isEditor ? undefined : NOT_AN_EDITOR}
-          onClick={() => setStoring(true)}
-        >
+        <RoleButton needs="editor" className="primary" onClick={() => setStoring(true)}>
           Store a credential
-        </button>
+        </RoleButton>
       </PageHeading>
       <div className="split">
         <div className="list-column">

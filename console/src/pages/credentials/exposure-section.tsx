@@ -4,10 +4,8 @@
  */
 import { useQuery } from '@tanstack/react-query';
 import type { CredentialExposure } from '../../../../src/client/types.ts';
-import { Badge } from '../../components/badge.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
-import { Loading } from '../../components/loading.tsx';
-import { Time } from '../../components/time.tsx';
+import { QueryState } from '../../components/states.tsx';
+import { Badge, Time } from '../../components/texts.tsx';
 import { client } from '../../session/console-client.ts';
 
 interface Props {
@@ -18,15 +16,15 @@ interface Props {
 type Version = CredentialExposure['versions'][number];
 
 export function ExposureSection({ path, newest }: Props) {
-  const { data, error, isPending, refetch } = useQuery({
+  const exposure = useQuery({
     queryKey: ['exposure', path],
     queryFn: ({ signal }) => client.exposure.read(path, { signal }),
   });
+  const { data } = exposure;
   return (
     <section className="panel-section" aria-label="Exposure">
       <h3>Exposure</h3>
-      {isPending && <Loading what="the exposure" />}
-      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      <QueryState query={exposure} what="the exposure" />
       {data !== undefined && data.versions.length === 0 && <p>No version was seen or used.</p>}
       {data?.versions.map((version) => (
         <VersionExposure

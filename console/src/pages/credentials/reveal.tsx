@@ -6,18 +6,14 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { client } from '../../session/console-client.ts';
+import { client, useRole } from '../../session/console-client.ts';
 import { forgetCredentials } from './credential-queries.ts';
 
 const SHOWN_SECONDS = 30;
 const TICK_MS = 250;
 
-interface Props {
-  readonly path: string;
-  readonly isEditor: boolean;
-}
-
-export function Reveal({ path, isEditor }: Props) {
+export function Reveal({ path }: { readonly path: string }) {
+  const isEditor = useRole('editor');
   const output = useRef<HTMLOutputElement>(null);
   const hiding = useRef<HTMLButtonElement>(null);
   const asking = useRef<AbortController | null>(null);

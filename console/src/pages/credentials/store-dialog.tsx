@@ -3,12 +3,12 @@
  * read from the field or the file when it is sent. It is masked unless the operator shows it, and is in no state.
  */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { type FormEvent, useId, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
 import { parsePath } from '../../../../src/core/path.ts';
 import { ruleBroken } from '../../../../src/engine/errors.ts';
-import { ErrorPanel } from '../../components/error-panel.tsx';
-import { ModalDialog } from '../../components/form-dialog.tsx';
+import { TextInput } from '../../components/fields.tsx';
+import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { SecretField, type SecretInput } from '../../components/secret-field.tsx';
 import { client } from '../../session/console-client.ts';
@@ -42,15 +42,12 @@ async function readFile(file: File): Promise<string> {
 export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
   const value = useRef<SecretInput>(null);
   const file = useRef<HTMLInputElement>(null);
-  const problemId = useId();
   const [path, setPath] = useState(fixed ?? '');
   const [type, setType] = useState('');
   const [description, setDescription] = useState('');
   const [source, setSource] = useState<'typed' | 'file'>('typed');
   const [service, setService] = useState('');
   const [isStored, setStored] = useState(false);
-  const [isStoring, setStoring] = useState(false);
-  const [error, setError] = useState<unknown>(null);
   const problem = path === '' ? null : ruleBroken(() => parsePath(path));
   const isPath = path !== '' && problem === null;
   const { data: newest } = useQuery({
@@ -61,11 +58,7 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
   });
   const services = useServices();
   const exists = isPath && newest !== null && newest !== undefined;
-  const submit = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
-    if (!isPath || isStoring || isStored) return;
-    setStoring(true);
-    setError(null);
+  const store = async (): Promise<void> => {
     try {
       const chosen = file.current?.files?.[0];
       const fields = { path, ...(type === '' ? {} : { type }), ...(description === '' ? {} : { description }) };
@@ -81,109 +74,89 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
       }
       await forgetCredentials();
       onStored(path);
-    } catch (failure) {
-      setError(failure);
     } finally {
       value.current?.clear();
-      setStoring(false);
     }
   };
   return (
-    <ModalDialog
+    <FormDialog
       isOpen
       title={fixed === null ? 'Store a credential' : `New version of ${fixed}`}
       className="wide"
-      onClose={onClose}
+      verb={exists ? 'Store the new version' : 'Store the credential'}
+      cancel={isStored ? 'Open its details' : 'Cancel'}
+      isHeld={!isPath || isStored || newest === undefined}
+      onSubmit={store}
+      onClose={isStored ? () => onStored(path) : onClose}
     >
-      <form autoComplete="off" onSubmit={(event) => void submit(event)}>
-        <div className="form">
-          <div className="field wide-field">
+      <div className="form">
+        <div className="wide-field">
+          <TextInput
+            label="Path"
+            value={path}
+            problem={problem ?? undefined}
+            disabled={fixed !== null}
+            required
+            placeholder="prod/db/password"
+            onChange={setPath}
+          />
+        </div>
+        <TextInput
+          label={exists ? 'Type (empty: unchanged)' : 'Type (optional)'}
+          value={type}
+          placeholder="api_key"
+          onChange={setType}
+        />
+        <TextInput
+          label={exists ? 'Description (empty: unchanged)' : 'Description (optional)'}
+          value={description}
+          spellCheck
+          onChange={setDescription}
+        />
+        {!exists && (
+          <label className="field wide-field">
+            <span>Service (optional)</span>
+            <select value={service} onChange={({ target }) => setService(target.value)}>
+              <option value="">Other API (set targets after storing)</option>
+              {services.map(({ name, title }) => (
+                <option key={name} value={name}>
+                  {title}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        <fieldset className="choices wide-field">
+          <legend>The value is</legend>
+          <label className="toggle">
+            <input type="radio" name="source" checked={source === 'typed'} onChange={() => setSource('typed')} /> typed
+            or pasted
+          </label>
+          <label className="toggle">
+            <input type="radio" name="source" checked={source === 'file'} onChange={() => setSource('file')} /> the
+            content of a file
+          </label>
+        </fieldset>
+        <div className="wide-field">
+          {source === 'typed' ? (
+            <SecretField ref={value} label="Value" />
+          ) : (
             <label className="field">
-              <span>Path</span>
-              <input
-                value={path}
-                disabled={fixed !== null}
-                required
-                spellCheck={false}
-                placeholder="prod/db/password"
-                aria-invalid={problem !== null}
-                aria-describedby={problem === null ? undefined : problemId}
-                onChange={({ target }) => setPath(target.value)}
-              />
-            </label>
-            {problem !== null && (
-              <span id={problemId} className="field-problem">
-                {problem}
-              </span>
-            )}
-          </div>
-          <label className="field">
-            <span>{exists ? 'Type (empty: unchanged)' : 'Type (optional)'}</span>
-            <input
-              value={type}
-              spellCheck={false}
-              placeholder="api_key"
-              onChange={({ target }) => setType(target.value)}
-            />
-          </label>
-          <label className="field">
-            <span>{exists ? 'Description (empty: unchanged)' : 'Description (optional)'}</span>
-            <input value={description} onChange={({ target }) => setDescription(target.value)} />
-          </label>
-          {!exists && (
-            <label className="field wide-field">
-              <span>Service (optional)</span>
-              <select value={service} onChange={({ target }) => setService(target.value)}>
-                <option value="">Other API (set targets after storing)</option>
-                {services.map(({ name, title }) => (
-                  <option key={name} value={name}>
-                    {title}
-                  </option>
-                ))}
-              </select>
+              <span>File (stored byte for byte, including the last line break)</span>
+              <input ref={file} type="file" required />
             </label>
           )}
-          <fieldset className="choices wide-field">
-            <legend>The value is</legend>
-            <label className="toggle">
-              <input type="radio" name="source" checked={source === 'typed'} onChange={() => setSource('typed')} />{' '}
-              typed or pasted
-            </label>
-            <label className="toggle">
-              <input type="radio" name="source" checked={source === 'file'} onChange={() => setSource('file')} /> the
-              content of a file
-            </label>
-          </fieldset>
-          <div className="wide-field">
-            {source === 'typed' ? (
-              <SecretField ref={value} label="Value" />
-            ) : (
-              <label className="field">
-                <span>File (stored byte for byte, including the last line break)</span>
-                <input ref={file} type="file" required />
-              </label>
-            )}
-          </div>
         </div>
-        <p className="confirm-text" role="status">
-          {isStored
-            ? 'The value was stored, but its targets were not. Set them in its details.'
-            : exists
-              ? `This path has a credential: the value becomes version ${newest + 1}, which agents receive with their next lease. Active leases stay.`
-              : isPath && newest === null
-                ? 'A new credential will be created at this path.'
-                : ''}
-        </p>
-        {error !== null && <ErrorPanel error={error} />}
-        <div className="buttons">
-          <button type="button" onClick={isStored ? () => onStored(path) : onClose}>
-            {isStored ? 'Open its details' : 'Cancel'}
-          </button>
-          <button type="submit" className="primary" disabled={!isPath || isStoring || isStored || newest === undefined}>
-            {exists ? 'Store the new version' : 'Store the credential'}
-          </button>
-        </div>
-      </form>
-    </ModalDialog>
+      </div>
+      <p className="confirm-text" role="status">
+        {isStored
+          ? 'The value was stored, but its targets were not. Set them in its details.'
+          : exists
+            ? `This path has a credential: the value becomes version ${newest + 1}, which agents receive with their next lease. Active leases stay.`
+            : isPath && newest === null
+              ? 'A new credential will be created at this path.'
+              : ''}
+      </p>
+    </FormDialog>
   );
 }

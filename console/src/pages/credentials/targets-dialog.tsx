@@ -3,11 +3,12 @@ import { useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
 import { PLACEMENT_KINDS } from '../../../../src/vault/use/target.ts';
-import { type Conflict, ConflictNotice } from '../../components/edit-conflict.tsx';
+import { useEdit } from '../../components/edit-conflict.tsx';
+import { TextInput } from '../../components/fields.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
-import { findTargetsConflict, forgetCredentials, useCatalogue } from './credential-queries.ts';
+import { forgetCredentials, targetsSubject, useCatalogue } from './credential-queries.ts';
 import { checkTargets, NEW_TARGETS, newTarget, type TargetsText, type TargetText, toText } from './targets-form.ts';
 
 const PATHS_LABEL = 'Paths, one on each line, such as /v1/*';
@@ -23,10 +24,16 @@ const textOf = (targets: CredentialTargets | undefined): TargetsText =>
   targets === undefined ? NEW_TARGETS : toText(targets, targets.service ?? '');
 
 export function TargetsDialog({ path, targets, onClose }: Props) {
-  // WHY not the property: the page may read a newer state, which the operator has not yet seen.
-  const [base, setBase] = useState(targets);
   const [text, setText] = useState(() => textOf(targets?.data));
-  const [conflict, setConflict] = useState<Conflict<CredentialTargets> | null>(null);
+  const { base, isBlocked, explain, notice } = useEdit(targets, {
+    subject: targetsSubject(path),
+    keeps: 'always',
+    onReload: (current) => {
+      void forgetCredentials();
+      if (current === null) onClose();
+      else setText(textOf(current.data));
+    },
+  });
   const services = useCatalogue();
   const { body, problem } = checkTargets(text);
   const set = (changes: Partial<TargetsText>): void => setText({ ...text, ...changes });
@@ -41,37 +48,18 @@ export function TargetsDialog({ path, targets, onClose }: Props) {
     announce(`The targets of ${path} are saved.`);
     await forgetCredentials();
   };
-  const explain = async (failure: unknown): Promise<boolean> => {
-    const found = await findTargetsConflict(failure, path);
-    setConflict(found);
-    return found !== null;
-  };
-  const reload = (): void => {
-    setConflict(null);
-    void forgetCredentials();
-    if (conflict?.current == null) {
-      onClose();
-      return;
-    }
-    setBase(conflict.current);
-    setText(textOf(conflict.current.data));
-  };
-  const keep = (): void => {
-    setConflict(null);
-    setBase(conflict?.current ?? null);
-  };
   return (
     <FormDialog
       isOpen
       title={`Targets of ${path}`}
       className="wide"
       verb="Save the targets"
-      isHeld={body === null || conflict !== null}
+      isHeld={body === null || isBlocked}
       onSubmit={save}
       onFailure={explain}
       onClose={onClose}
     >
-      <div className="form wide-field">
+      <div className="form">
         <label className="field wide-field">
           <span>Service</span>
           <select value={text.service} onChange={({ target }) => choose(target.value)}>
@@ -119,9 +107,7 @@ export function TargetsDialog({ path, targets, onClose }: Props) {
         </p>
       )}
       <p className="confirm-text">Saving ends the use leases of this credential; agents take new ones.</p>
-      {conflict !== null && (
-        <ConflictNotice what={`The targets of ${path}`} conflict={conflict} onReload={reload} onKeep={keep} />
-      )}
+      {notice}
     </FormDialog>
   );
 }
@@ -136,15 +122,7 @@ interface TargetFieldsetProps {
 
 function TargetFieldset({ target, number, onChange, onRemove }: TargetFieldsetProps) {
   const text = (name: 'origin' | 'methods' | 'networks', label: string) => (
-    <label className="field">
-      <span>{label}</span>
-      <input
-        value={target[name]}
-        autoComplete="off"
-        spellCheck={false}
-        onChange={(event) => onChange({ [name]: event.target.value })}
-      />
-    </label>
+    <TextInput label={label} value={target[name]} onChange={(value) => onChange({ [name]: value })} />
   );
   return (
     <fieldset className="card wide-field">
@@ -179,15 +157,7 @@ interface PlacementProps {
 function Placement({ text, set }: PlacementProps) {
   const { kind } = text;
   const field = (name: 'name' | 'template' | 'username', label: string) => (
-    <label className="field">
-      <span>{label}</span>
-      <input
-        value={text[name]}
-        autoComplete="off"
-        spellCheck={false}
-        onChange={({ target }) => set({ [name]: target.value })}
-      />
-    </label>
+    <TextInput label={label} value={text[name]} onChange={(value) => set({ [name]: value })} />
   );
   return (
     <>

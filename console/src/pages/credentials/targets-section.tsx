@@ -2,13 +2,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
-import { isConflict } from '../../components/edit-conflict.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
+import { refreshOnConflict } from '../../components/edit-conflict.tsx';
 import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { Loading } from '../../components/loading.tsx';
 import { Facts } from '../../components/side-panel.tsx';
-import { client } from '../../session/console-client.ts';
+import { QueryState } from '../../components/states.tsx';
+import { client, useRole } from '../../session/console-client.ts';
 import { forgetCredentials, readTargets } from './credential-queries.ts';
 import { TargetsDialog } from './targets-dialog.tsx';
 
@@ -25,28 +24,25 @@ function placementText(placement: CredentialTargets['placement']): string {
   }
 }
 
-export function TargetsSection({ path, isEditor }: { readonly path: string; readonly isEditor: boolean }) {
+export function TargetsSection({ path }: { readonly path: string }) {
+  const isEditor = useRole('editor');
   const [dialog, setDialog] = useState<'edit' | 'delete' | null>(null);
-  const { data, error, isPending, refetch } = useQuery({
+  const read = useQuery({
     queryKey: ['targets', path],
     queryFn: ({ signal }) => readTargets(path, signal),
   });
+  const { data } = read;
   const targets = data?.data;
   const remove = async (): Promise<void> => {
-    try {
-      await client.targets.delete(path, data == null ? {} : { ifMatch: data.tag });
-    } catch (failure) {
-      if (isConflict(failure)) await refetch();
-      throw failure;
-    }
+    const deletion = client.targets.delete(path, data == null ? {} : { ifMatch: data.tag });
+    await refreshOnConflict(deletion, () => read.refetch());
     announce(`The targets of ${path} are deleted.`);
     await forgetCredentials();
   };
   return (
     <section className="panel-section" aria-label="Targets">
       <h3>Targets</h3>
-      {isPending && <Loading what="the targets" />}
-      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      <QueryState query={read} what="the targets" />
       {data === null && <p>The credential has no targets, so it can be retrieved but not used.</p>}
       {targets !== undefined && (
         <>

@@ -1,12 +1,10 @@
 /** One entry with all its fields, and the receipt with which a third party verifies it. */
 import { useQuery } from '@tanstack/react-query';
 import type { AuditEntry } from '../../../../src/client/types.ts';
-import { Copyable } from '../../components/copyable.tsx';
 import { saveFile } from '../../components/download.ts';
-import { ErrorPanel } from '../../components/error-panel.tsx';
-import { Loading } from '../../components/loading.tsx';
 import { Facts, SidePanel } from '../../components/side-panel.tsx';
-import { Time } from '../../components/time.tsx';
+import { ErrorPanel, QueryState } from '../../components/states.tsx';
+import { Copyable, Time } from '../../components/texts.tsx';
 import { client } from '../../session/console-client.ts';
 
 /** Reads an entry. Entries are numbered without gaps, so the oldest-first list has entry N at N - 1. */
@@ -41,8 +39,7 @@ export function EntryPanel({ seq, onClose }: { readonly seq: string; readonly on
   });
   return (
     <SidePanel title={`Entry ${number ?? ''}`} onClose={onClose}>
-      {entry.isPending && <Loading what="the entry" />}
-      {entry.error !== null && <ErrorPanel error={entry.error} onRetry={() => void entry.refetch()} />}
+      <QueryState query={entry} what="the entry" />
       {entry.data === null && <p>The audit log contains no entry with this number.</p>}
       {entry.data != null && (
         <>

@@ -2,9 +2,10 @@
 import { useRef, useState } from 'react';
 import type { AuditFilter } from '../../../../src/client/types.ts';
 import { saveFile } from '../../components/download.ts';
-import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
+import { ErrorPanel } from '../../components/states.tsx';
 import { client } from '../../session/console-client.ts';
+import { readNewest } from './log-rows.ts';
 
 const PAGE_ROWS = 1000;
 const NAME = 'leasehold-audit.ndjson';
@@ -17,7 +18,7 @@ const MIB = 1024 * 1024;
 /** Reads the entries, oldest first, up to the newest one when the reading began. */
 async function readFiltered(filter: AuditFilter, signal: AbortSignal, onProgress: OnProgress): Promise<Blob[]> {
   const parts: Blob[] = [];
-  const newest = (await client.audit.list({ limit: 1 }, { signal })).data[0]?.seq ?? 0;
+  const newest = await readNewest(signal);
   let after = 0;
   for (let rows = 0; ; ) {
     const range = { after, before: newest + 1, order: 'asc', limit: PAGE_ROWS } as const;
@@ -32,7 +33,7 @@ async function readFiltered(filter: AuditFilter, signal: AbortSignal, onProgress
   }
 }
 
-/** Reads the whole log: the server's export, which is complete and contains the state of rows. */
+/** Reads the whole audit log: the server's export, which is complete and contains the state of rows. */
 async function readWhole(signal: AbortSignal, onProgress: OnProgress): Promise<Blob[]> {
   const parts: Blob[] = [];
   const { bytes } = await client.audit.export({ signal });

@@ -1,23 +1,19 @@
-/** The audit log: all entries, at any length of the log, with filters in the URL, a live tail and details. */
-import { useEffect, useMemo, useState } from 'react';
+/** The audit log: all entries, with filters in the URL, a live tail and details. */
+import { useEffect, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { AuditEntry, AuditFilter } from '../../../../src/client/types.ts';
 import { EVENT_TYPES } from '../../../../src/core/permissions.ts';
 import { RESULTS } from '../../../../src/vault/audit/audit-entry.ts';
-import { Badge, type Tone } from '../../components/badge.tsx';
-import { countText } from '../../components/count-text.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
 import { FilterBar, type FilterField, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
 import { announceQuietly } from '../../components/live-region.tsx';
 import { PageHeading } from '../../components/page-heading.tsx';
-import { usePagedRows } from '../../components/paged-rows.ts';
-import { Time } from '../../components/time.tsx';
-import { CursorPages } from './cursors.ts';
+import { EmptyState, ErrorPanel } from '../../components/states.tsx';
+import { Badge, Time, type Tone } from '../../components/texts.tsx';
+import { countText } from '../../components/words.ts';
 import { EntryPanel } from './entry-panel.tsx';
 import { ExportButton } from './export-button.tsx';
-import { useJoined, useTail } from './tail.ts';
+import { useLogRows } from './log-rows.ts';
 import { VerifyDialog } from './verify-dialog.tsx';
 
 const TONES: Readonly<Record<string, Tone>> = { allowed: 'good', denied: 'danger', error: 'warning' };
@@ -43,23 +39,6 @@ const FIELDS: readonly FilterField[] = [
 
 const countOf = (total: number): string => countText(total, 'entry', 'entries');
 const keyOf = ({ seq }: AuditEntry): string => String(seq);
-
-/**
- * The rows of the log. The pages end at the newest entry of the moment when they were opened, because new entries would
- * move every row while an operator reads.
- */
-function useLogRows(filter: AuditFilter, isTail: boolean) {
-  const [generation, setGeneration] = useState(0);
-  const key = JSON.stringify([filter, generation]);
-  const source = useMemo(() => new CursorPages(JSON.parse(key)[0] as AuditFilter), [key]);
-  const pages = usePagedRows<AuditEntry>({
-    queryKey: ['audit', key],
-    read: (page, signal) => source.read(page, signal),
-  });
-  const tail = useTail(filter, pages.isPending ? null : source.newest, isTail);
-  const rows = useJoined(tail.rows, pages);
-  return { rows, tail, refresh: () => setGeneration((before) => before + 1) };
-}
 
 export function LogPage() {
   const filter: AuditFilter = useFilters(FIELDS);

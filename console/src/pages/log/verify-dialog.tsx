@@ -1,11 +1,11 @@
-/** Verifies the whole log, shows the progress, and links to the first break. */
+/** Verifies the whole audit log, shows the progress, and the entries around the first break. */
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
-import type { Verification as Verified } from '../../../../src/client/types.ts';
-import { ErrorPanel } from '../../components/error-panel.tsx';
+import type { AuditEntry, Verification as Verified } from '../../../../src/client/types.ts';
 import { ModalDialog } from '../../components/form-dialog.tsx';
+import { ErrorPanel, QueryState } from '../../components/states.tsx';
+import { Badge, Time } from '../../components/texts.tsx';
 import { api, client } from '../../session/console-client.ts';
-import { BreakNeighbours } from './break-neighbours.tsx';
 
 /** Verifying tens of millions of entries takes minutes. */
 const TIMEOUT_MS = 30 * 60_000;
@@ -84,5 +84,77 @@ function Finding({ found }: { readonly found: Verified }) {
         </p>
       )}
     </div>
+  );
+}
+
+const NEIGHBOURS = 3;
+const SHOWN_MAC_CHARACTERS = 10;
+
+interface NeighboursProps {
+  readonly breakAt: number;
+  /** The result of the verification, as a sentence. */
+  readonly message: string;
+}
+
+function verdictOf(seq: number, breakAt: number, isMissing: boolean) {
+  if (seq < breakAt) return <Badge text="intact" tone="good" />;
+  if (seq > breakAt) return <Badge text="not proven: it continues a broken chain" />;
+  return <Badge text={isMissing ? 'missing' : 'broken here'} tone="danger" />;
+}
+
+/** The stored entries on both sides of a break, each with its fault. */
+function BreakNeighbours({ breakAt, message }: NeighboursProps) {
+  const around = useQuery({
+    queryKey: ['audit-around', breakAt],
+    queryFn: ({ signal }) => {
+      const after = Math.max(0, breakAt - 1 - NEIGHBOURS);
+      const range = { after, before: breakAt + NEIGHBOURS + 1, order: 'asc', limit: 2 * NEIGHBOURS + 1 } as const;
+      return client.audit.list(range, { signal });
+    },
+  });
+  if (around.data === undefined) return <QueryState query={around} what="the entries around the break" />;
+  const { data } = around.data;
+  const known = new Map(data.map((entry) => [entry.seq, entry]));
+  const rows = [...new Set([...known.keys(), breakAt])].sort((a, b) => a - b);
+  return (
+    <>
+      <h3>Around the break</h3>
+      <table className="neighbours">
+        <thead>
+          <tr>
+            <th scope="col">No.</th>
+            <th scope="col">Entry</th>
+            <th scope="col">MAC begins</th>
+            <th scope="col">Fault</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((seq) => (
+            <tr key={seq} className={seq === breakAt ? 'broken' : ''}>
+              <th scope="row">{seq.toLocaleString('en')}</th>
+              <td>
+                <EntryText entry={known.get(seq)} />
+              </td>
+              <td>
+                <code>{known.get(seq)?.hmac.slice(0, SHOWN_MAC_CHARACTERS) ?? '–'}</code>
+              </td>
+              <td>
+                {verdictOf(seq, breakAt, !known.has(seq))}
+                {seq === breakAt && <p>{message}</p>}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+function EntryText({ entry }: { readonly entry: AuditEntry | undefined }) {
+  if (entry === undefined) return <>No entry with this number is stored.</>;
+  return (
+    <>
+      <Time at={entry.timestamp} isPrecise /> {entry.event_type} of {entry.agent_name} on {entry.resource}
+    </>
   );
 }

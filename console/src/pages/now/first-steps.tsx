@@ -5,11 +5,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { AGENT_NAME } from '../../../../src/core/names.ts';
-import { Badge } from '../../components/badge.tsx';
-import { Copyable } from '../../components/copyable.tsx';
+import { Badge, Copyable } from '../../components/texts.tsx';
 import { client } from '../../session/console-client.ts';
+import { intervalOf } from '../../session/queries.ts';
 import { useLiveEntries } from './live-entries.ts';
-import { intervalOf } from './live-interval.ts';
 
 const INTERVAL_MS = 3000;
 /** Events that show that an agent has accessed a credential. */
@@ -36,7 +35,7 @@ async function readPresence(signal: AbortSignal) {
 }
 
 /** The URL of the simulator, which proposes the policy that grants the first agent the first credential. */
-function grantAddress(agent: string | null, credential: string | null): string {
+function grantUrl(agent: string | null, credential: string | null): string {
   if (agent === null || credential === null) return '/access';
   return `/access?${new URLSearchParams({ view: 'simulator', for: agent, action: 'use', path: credential })}`;
 }
@@ -73,7 +72,7 @@ function useSteps(): readonly Step[] | null {
     {
       title: 'Grant the agent the credential',
       text: 'A policy names the agent, the actions and the paths. Everything else is denied.',
-      href: grantAddress(data.agent, data.credential),
+      href: grantUrl(data.agent, data.credential),
       link: 'Open Access',
       command: "leasehold policy put first-grant --principal agent:deploy-bot --resource 'openai/*' --action use",
       isDone: data.hasPolicy,

@@ -2,15 +2,27 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { AuditEntry, Lease } from '../../../../src/client/types.ts';
-import { Badge } from '../../components/badge.tsx';
-import { Time } from '../../components/time.tsx';
+import { AGENT_NAME } from '../../../../src/core/names.ts';
+import { Badge, CredentialLink, Time } from '../../components/texts.tsx';
 import { client } from '../../session/console-client.ts';
-import { simulatorAddress } from './addresses.ts';
+import { liveInterval } from '../../session/queries.ts';
 import { useLiveEntries } from './live-entries.ts';
-import { liveInterval } from './live-interval.ts';
 import { Section } from './section.tsx';
 
+const ACTIONS: readonly string[] = ['retrieve', 'use', 'list', 'store', 'delete'];
 const LEASES = 8;
+
+/** The simulator's URL; null for a denial that no policy of an agent decides. */
+function simulatorUrl(entry: AuditEntry): string | null {
+  const { agent_name, action, resource, method, host, target_path } = entry;
+  const isDecidedByPolicy = entry.event_type.startsWith('credential.') || entry.event_type.startsWith('lease.');
+  if (!isDecidedByPolicy || !AGENT_NAME.test(agent_name) || !ACTIONS.includes(action) || resource === '*') return null;
+  const query = new URLSearchParams({ view: 'simulator', for: agent_name, action, path: resource });
+  if (method != null) query.set('method', method);
+  // An entry records neither scheme nor port, so the simulator reads them from the targets.
+  if (host != null) query.set('url', `//${host}${target_path ?? '/'}`);
+  return `/access?${query}`;
+}
 
 function requestOf({ method, host, target_path }: AuditEntry): string | null {
   return method == null ? null : `${method} ${host ?? ''}${target_path ?? ''}`;
@@ -66,7 +78,7 @@ export function Happening() {
 }
 
 function Denial({ entry }: { readonly entry: AuditEntry }) {
-  const simulator = simulatorAddress(entry);
+  const simulator = simulatorUrl(entry);
   return (
     <li>
       <Time at={entry.timestamp} />
@@ -110,11 +122,10 @@ export function ActiveLeases() {
 }
 
 function LeaseLine({ lease: { agent_name, path, expires_at } }: { readonly lease: Lease }) {
-  const href = `/credentials?path=${encodeURIComponent(path)}`;
   return (
     <li>
       <span className="now-what">
-        <strong>{agent_name}</strong> holds <Link href={href}>{path}</Link>
+        <strong>{agent_name}</strong> holds <CredentialLink path={path} />
       </span>
       <span>
         until <Time at={expires_at} />

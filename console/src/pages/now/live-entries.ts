@@ -5,8 +5,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { AuditEntry } from '../../../../src/client/types.ts';
 import { client } from '../../session/console-client.ts';
-import { queries } from '../../session/queries.ts';
-import { liveInterval } from './live-interval.ts';
+import { liveInterval, queries } from '../../session/queries.ts';
 
 export interface LiveEntries {
   /** The sequence number of the newest entry that was read, of any event. */

@@ -3,8 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useId } from 'react';
 import { Link } from 'wouter';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
-import { ErrorPanel } from '../../components/error-panel.tsx';
-import { Loading } from '../../components/loading.tsx';
+import { ErrorPanel, Loading } from '../../components/states.tsx';
 
 interface Props {
   readonly title: string;
@@ -22,17 +21,17 @@ interface Props {
 }
 
 /** Whether the error concerns every read. The notice at the top of the page then reports it once. */
-const isOfService = (error: unknown): boolean =>
+const isOfEveryRead = (error: unknown): boolean =>
   error instanceof LeaseholdError && (error.code === 'UNREACHABLE' || error.code === 'VAULT_LOCKED');
 
 export function Section({ title, count, empty, more, query, children }: Props) {
   const titleId = useId();
   const queries = useQueryClient();
   const { error, isPending } = query;
-  const isServiceDown = isOfService(error);
+  const isServerDown = isOfEveryRead(error);
   useEffect(() => {
-    if (isServiceDown) void queries.invalidateQueries({ queryKey: ['health'] }, { cancelRefetch: false });
-  }, [isServiceDown, queries]);
+    if (isServerDown) void queries.invalidateQueries({ queryKey: ['health'] }, { cancelRefetch: false });
+  }, [isServerDown, queries]);
   const isKnownEmpty = error === null && empty?.isEmpty === true;
   return (
     <section className="now-section" aria-labelledby={titleId}>
@@ -40,8 +39,8 @@ export function Section({ title, count, empty, more, query, children }: Props) {
         <h2 id={titleId}>{count === undefined ? title : `${title} (${count.toLocaleString('en')})`}</h2>
         {more !== undefined && <Link href={more.href}>{more.text}</Link>}
       </div>
-      {isServiceDown && <p className="hint">Not current: see the notice at the top.</p>}
-      {error !== null && !isServiceDown && <ErrorPanel error={error} onRetry={() => void query.refetch()} />}
+      {isServerDown && <p className="hint">Not current: see the notice at the top.</p>}
+      {error !== null && !isServerDown && <ErrorPanel error={error} onRetry={() => void query.refetch()} />}
       {isPending ? <Loading what={title.toLowerCase()} /> : !isKnownEmpty && children}
       {isKnownEmpty && <p className="hint">{empty.text}</p>}
     </section>

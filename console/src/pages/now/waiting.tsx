@@ -2,11 +2,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { AttentionItem, ListedApproval } from '../../../../src/client/types.ts';
-import { Badge } from '../../components/badge.tsx';
-import { Time } from '../../components/time.tsx';
+import { Badge, credentialHref, Time } from '../../components/texts.tsx';
 import { client } from '../../session/console-client.ts';
-import { attentionLink } from './addresses.ts';
-import { intervalOf, liveInterval } from './live-interval.ts';
+import { intervalOf, liveInterval } from '../../session/queries.ts';
 import { Section } from './section.tsx';
 
 const APPROVALS = 4;
@@ -84,6 +82,15 @@ export function NeedsAttention() {
       )}
     </Section>
   );
+}
+
+/** The page and the text of the link. */
+function attentionLink({ kind, subject }: AttentionItem): { readonly href: string; readonly text: string } {
+  if (kind !== 'denied_repeatedly') {
+    return { href: credentialHref(subject), text: 'Show the credential' };
+  }
+  const name = encodeURIComponent(subject.slice(subject.indexOf(':') + 1));
+  return { href: `/log?result=denied&agent=${name}`, text: 'Show the denials' };
 }
 
 function AttentionList({ items }: { readonly items: readonly AttentionItem[] }) {

@@ -1,30 +1,26 @@
 /** The nodes of the server, the evidence of its audit log, its version, and its documentation. */
 import { useQuery } from '@tanstack/react-query';
-import { Badge } from '../../components/badge.tsx';
-import { Copyable } from '../../components/copyable.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
-import { Loading } from '../../components/loading.tsx';
 import { Facts } from '../../components/side-panel.tsx';
-import { Time } from '../../components/time.tsx';
+import { QueryState } from '../../components/states.tsx';
+import { Badge, Copyable, Time } from '../../components/texts.tsx';
 import { client } from '../../session/console-client.ts';
 
 const INTERVAL_MS = 5000;
 
 export function AboutSection() {
-  const { data, error, isPending, refetch } = useQuery({
+  const nodes = useQuery({
     queryKey: ['nodes'],
     queryFn: ({ signal }) => client.overview.nodes({ signal }),
     refetchInterval: INTERVAL_MS,
   });
-  const version = data?.find(({ is_self }) => is_self)?.version;
+  const version = nodes.data?.find(({ is_self }) => is_self)?.version;
   return (
     <>
       <section className="setting" aria-label="Nodes">
         <h2>Nodes</h2>
-        {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
-        {isPending && <Loading what="the nodes" />}
+        <QueryState query={nodes} what="the nodes" />
         <ul className="rows">
-          {data?.map(({ name, version: runs, started_at, status, is_self, seen_at, newest_seq }) => (
+          {nodes.data?.map(({ name, version: runs, started_at, status, is_self, seen_at, newest_seq }) => (
             <li key={`${name}:${started_at}`}>
               <strong>{name}</strong>{' '}
               {is_self && (
@@ -61,11 +57,12 @@ export function AboutSection() {
 }
 
 function EvidenceSection() {
-  const { data, error, isPending, refetch } = useQuery({
+  const checkpoint = useQuery({
     queryKey: ['newest-checkpoint'],
     queryFn: ({ signal }) => client.audit.readCheckpoint({ signal }),
     refetchInterval: INTERVAL_MS,
   });
+  const { data, error } = checkpoint;
   return (
     <section className="setting" aria-label="Evidence of the audit log">
       <h2>Evidence of the audit log</h2>
@@ -73,8 +70,7 @@ function EvidenceSection() {
         A signed checkpoint proves the audit log to third parties. The rollback marker in the data directory detects a
         startup with an older database. See docs/audit.md.
       </p>
-      {isPending && <Loading what="the newest checkpoint" />}
-      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      <QueryState query={checkpoint} what="the newest checkpoint" />
       {data !== undefined && error === null && (
         <Facts
           rows={[

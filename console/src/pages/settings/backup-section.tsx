@@ -1,14 +1,12 @@
 /** Backups: the newest one, the command that takes one, and a download for an admin. */
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { Badge } from '../../components/badge.tsx';
-import { Copyable } from '../../components/copyable.tsx';
 import { saveFile } from '../../components/download.ts';
-import { ErrorPanel } from '../../components/error-panel.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { Time } from '../../components/time.tsx';
+import { RoleButton, RoleHint } from '../../components/role-button.tsx';
+import { ErrorPanel } from '../../components/states.tsx';
+import { Badge, Copyable, Time } from '../../components/texts.tsx';
 import { client } from '../../session/console-client.ts';
-import { useRole } from '../../session/use-session.ts';
 
 const NDJSON = 'application/x-ndjson';
 
@@ -53,7 +51,6 @@ export function BackupSection() {
 }
 
 function Download({ onTaken }: { readonly onTaken: () => void }) {
-  const isAdmin = useRole('admin');
   const [isRunning, setRunning] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const take = async (): Promise<void> => {
@@ -80,10 +77,10 @@ function Download({ onTaken }: { readonly onTaken: () => void }) {
       <p>Encrypt it before it leaves this machine; only then can it be restored:</p>
       <Copyable text="zstd -c leasehold-backup.ndjson | age -r age1… > vault.age" what="the command that encrypts it" />
       {error !== null && <ErrorPanel error={error} />}
-      <button type="button" disabled={!isAdmin || isRunning} onClick={() => void take()}>
+      <RoleButton needs="admin" disabled={isRunning} onClick={() => void take()}>
         {isRunning ? 'Taking the backup…' : 'Download a backup'}
-      </button>
-      {!isAdmin && <p className="hint">Requires the admin role.</p>}
+      </RoleButton>
+      <RoleHint needs="admin" />
     </section>
   );
 }

@@ -2,24 +2,20 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { KeySlot, RotatedKey } from '../../../../src/client/types.ts';
-import { Badge } from '../../components/badge.tsx';
-import { Copyable } from '../../components/copyable.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
 import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { Loading } from '../../components/loading.tsx';
-import { Time } from '../../components/time.tsx';
+import { RoleButton } from '../../components/role-button.tsx';
+import { ErrorPanel, QueryState } from '../../components/states.tsx';
+import { Badge, Copyable, Time } from '../../components/texts.tsx';
 import { client } from '../../session/console-client.ts';
-import { useRole } from '../../session/use-session.ts';
 
 /** Manual slots, whose secret an operator computes with the CLI. */
 const ATTENDED: ReadonlySet<string> = new Set(['passphrase', 'shamir']);
 
 export function KeySection() {
-  const isAdmin = useRole('admin');
   const queries = useQueryClient();
   const [removing, setRemoving] = useState<string | null>(null);
-  const { data, error, isPending, refetch } = useQuery({
+  const slots = useQuery({
     queryKey: ['key-slots'],
     queryFn: ({ signal }) => client.keys.slots({ signal }),
   });
@@ -33,23 +29,16 @@ export function KeySection() {
       <section className="setting" aria-label="Key slots">
         <h2>Key slots</h2>
         <p>Any one slot opens the vault at startup. Keep at least two, of different kinds.</p>
-        {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
-        {isPending && <Loading what="the slots" />}
+        <QueryState query={slots} what="the slots" />
         <ul className="rows">
-          {data?.map((slot) => (
-            <Slot
-              key={slot.name}
-              slot={slot}
-              isAdmin={isAdmin}
-              isLast={data.length === 1}
-              onRemove={() => setRemoving(slot.name)}
-            />
+          {slots.data?.map((slot, _, { length }) => (
+            <Slot key={slot.name} slot={slot} isLast={length === 1} onRemove={() => setRemoving(slot.name)} />
           ))}
         </ul>
         <p>Add slots with the CLI, so that the secret never enters the browser:</p>
         <Copyable text="leasehold key slot add recovery --kind shamir --shares 5 --threshold 3" what="the command" />
       </section>
-      <Rotation isAdmin={isAdmin} />
+      <Rotation />
       <ConfirmDialog
         isOpen={removing !== null}
         title={`Remove the slot “${removing ?? ''}”?`}
@@ -69,12 +58,11 @@ export function KeySection() {
 
 interface SlotProps {
   readonly slot: KeySlot;
-  readonly isAdmin: boolean;
   readonly isLast: boolean;
   readonly onRemove: () => void;
 }
 
-function Slot({ slot: { name, kind, created_at }, isAdmin, isLast, onRemove }: SlotProps) {
+function Slot({ slot: { name, kind, created_at }, isLast, onRemove }: SlotProps) {
   const isAttended = ATTENDED.has(kind);
   const { mutate, data, error, isPending } = useMutation({ mutationFn: () => client.keys.testSlot(name, null) });
   return (
@@ -101,25 +89,25 @@ function Slot({ slot: { name, kind, created_at }, isAdmin, isLast, onRemove }: S
       </div>
       <div className="page-actions">
         {!isAttended && (
-          <button
-            type="button"
+          <RoleButton
+            needs="admin"
             className="small"
-            disabled={!isAdmin || isPending}
+            disabled={isPending}
             aria-label={`Test the slot ${name}`}
             onClick={() => mutate()}
           >
             Test
-          </button>
+          </RoleButton>
         )}
-        <button
-          type="button"
+        <RoleButton
+          needs="admin"
           className="small"
-          disabled={!isAdmin || isLast}
+          disabled={isLast}
           aria-label={`Remove the slot ${name}`}
           onClick={onRemove}
         >
           Remove
-        </button>
+        </RoleButton>
       </div>
     </li>
   );
@@ -160,7 +148,7 @@ function useNewest(event_type: string) {
   return data?.data[0] ?? null;
 }
 
-function Rotation({ isAdmin }: { readonly isAdmin: boolean }) {
+function Rotation() {
   const queries = useQueryClient();
   const [rotating, setRotating] = useState<(typeof KEYS)[number] | null>(null);
   const rotate = async (): Promise<void> => {
@@ -174,7 +162,7 @@ function Rotation({ isAdmin }: { readonly isAdmin: boolean }) {
       <h2>Rotation</h2>
       <ul className="rows">
         {KEYS.map((row) => (
-          <KeyRow key={row.key} row={row} isAdmin={isAdmin} onRotate={() => setRotating(row)} />
+          <KeyRow key={row.key} row={row} onRotate={() => setRotating(row)} />
         ))}
       </ul>
       <Reencryption />
@@ -185,7 +173,7 @@ function Rotation({ isAdmin }: { readonly isAdmin: boolean }) {
         onConfirm={rotate}
         onClose={() => setRotating(null)}
       >
-        <p>{rotating?.what} Callers notice nothing. The key itself is never shown.</p>
+        <p>{rotating?.what} Clients are not affected. The key itself is never shown.</p>
       </ConfirmDialog>
     </section>
   );
@@ -193,11 +181,10 @@ function Rotation({ isAdmin }: { readonly isAdmin: boolean }) {
 
 interface KeyRowProps {
   readonly row: (typeof KEYS)[number];
-  readonly isAdmin: boolean;
   readonly onRotate: () => void;
 }
 
-function KeyRow({ row: { event, title, what }, isAdmin, onRotate }: KeyRowProps) {
+function KeyRow({ row: { event, title, what }, onRotate }: KeyRowProps) {
   const newest = useNewest(event);
   return (
     <li className="passkey">
@@ -209,15 +196,9 @@ function KeyRow({ row: { event, title, what }, isAdmin, onRotate }: KeyRowProps)
           {newest !== null && <Time at={newest.timestamp} />}
         </p>
       </div>
-      <button
-        type="button"
-        className="small"
-        disabled={!isAdmin}
-        aria-label={`Replace the ${title.toLowerCase()}`}
-        onClick={onRotate}
-      >
+      <RoleButton needs="admin" className="small" aria-label={`Replace the ${title.toLowerCase()}`} onClick={onRotate}>
         Replace
-      </button>
+      </RoleButton>
     </li>
   );
 }

@@ -1,19 +1,17 @@
 /** One operator: roles, ways to sign in, and removal. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { Link } from 'wouter';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { OneTimeCode, Operator } from '../../../../src/client/types.ts';
-import { Copyable } from '../../components/copyable.tsx';
-import { isConflict } from '../../components/edit-conflict.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
-import { ConfirmDialog, FormDialog, TextField, textOf } from '../../components/form-dialog.tsx';
+import { refreshOnConflict } from '../../components/edit-conflict.tsx';
+import { TextField, textOf } from '../../components/fields.tsx';
+import { ConfirmDialog, FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { Loading } from '../../components/loading.tsx';
+import { RoleButton } from '../../components/role-button.tsx';
 import { Facts, SidePanel } from '../../components/side-panel.tsx';
-import { Time } from '../../components/time.tsx';
-import { client } from '../../session/console-client.ts';
-import { useRole } from '../../session/use-session.ts';
+import { ErrorPanel, QueryState } from '../../components/states.tsx';
+import { Copyable, EntriesLink, Time } from '../../components/texts.tsx';
+import { client, useRole } from '../../session/console-client.ts';
 import { Passkeys } from './passkey-list.tsx';
 import { RolesDialog } from './roles-dialog.tsx';
 
@@ -38,10 +36,11 @@ function useIsLastAdmin(operator: Operator | undefined): boolean {
 export function OperatorPanel({ name, onInvited, onClose }: Props) {
   const isAdmin = useRole('admin');
   const queries = useQueryClient();
-  const { data, error, isPending, refetch } = useQuery({
+  const read = useQuery({
     queryKey: ['operators', 'tagged', name],
     queryFn: ({ signal }) => client.operators.readTagged(name, { signal }),
   });
+  const { data } = read;
   const operator = data?.data;
   const isLastAdmin = useIsLastAdmin(operator);
   const [dialog, setDialog] = useState<'key' | 'remove' | null>(null);
@@ -55,39 +54,33 @@ export function OperatorPanel({ name, onInvited, onClose }: Props) {
   };
   return (
     <SidePanel title={name} onClose={onClose}>
-      {isPending && <Loading what="the operator" />}
-      {error !== null && <ErrorPanel error={error} onRetry={() => void refetch()} />}
+      <QueryState query={read} what="the operator" />
       {inviteError !== null && <ErrorPanel error={inviteError} />}
       {data !== undefined && operator !== undefined && (
         <>
           <OperatorFacts operator={operator} />
           <div className="page-actions">
-            <button type="button" disabled={!isAdmin} onClick={() => setEdited(data)}>
+            <RoleButton needs="admin" onClick={() => setEdited(data)}>
               Change roles
-            </button>
-            <button type="button" disabled={!isAdmin} onClick={invite}>
+            </RoleButton>
+            <RoleButton needs="admin" onClick={invite}>
               Invite again
-            </button>
-            <button type="button" disabled={!isAdmin} onClick={() => setDialog('key')}>
+            </RoleButton>
+            <RoleButton needs="admin" onClick={() => setDialog('key')}>
               Replace the key
-            </button>
-            <button
-              type="button"
-              className="danger"
-              disabled={!isAdmin || isLastAdmin}
-              onClick={() => setDialog('remove')}
-            >
+            </RoleButton>
+            <RoleButton needs="admin" className="danger" disabled={isLastAdmin} onClick={() => setDialog('remove')}>
               Remove
-            </button>
+            </RoleButton>
           </div>
           {isLastAdmin && (
             <p className="hint">
-              {name} is the only operator with the role admin, so it can neither be removed nor lose the role. Give it
-              to another operator first.
+              {name} is the only operator with the role admin, so it can neither be removed nor lose the role. Give the
+              role to another operator first.
             </p>
           )}
           <Passkeys operator={operator} heading="h3" mayRemove={isAdmin} onRemoved={refresh} />
-          <Link href={`/log?agent=${encodeURIComponent(`operator:${name}`)}`}>Show its entries in the audit log</Link>
+          <EntriesLink principal={`operator:${name}`} />
           <RolesDialog operator={edited} onDone={refresh} onClose={() => setEdited(null)} />
           <KeyDialog name={name} isOpen={dialog === 'key'} onDone={refresh} onClose={close} />
           <RemoveDialog name={name} tag={data.tag} isOpen={dialog === 'remove'} onDone={onClose} onClose={close} />
@@ -138,7 +131,7 @@ function KeyDialog({ name, isOpen, onDone, onClose }: DialogProps & { readonly n
       <p>All sessions and leases of {name} end immediately.</p>
       <TextField label="Public key, base64 of its 32 bytes" name="public_key" isRequired />
       <p className="hint">
-        The command makes the key and replaces it in one step: <code>leasehold operator rotate {name}</code>
+        The CLI creates the key and replaces it in one step: <code>leasehold operator rotate {name}</code>
       </p>
     </FormDialog>
   );
@@ -153,12 +146,8 @@ function RemoveDialog({
 }: DialogProps & { readonly name: string; readonly tag: string }) {
   const queries = useQueryClient();
   const remove = async (): Promise<void> => {
-    try {
-      await client.operators.remove(name, { ifMatch: tag });
-    } catch (failure) {
-      if (isConflict(failure)) await queries.invalidateQueries({ queryKey: ['operators'] });
-      throw failure;
-    }
+    const refresh = () => queries.invalidateQueries({ queryKey: ['operators'] });
+    await refreshOnConflict(client.operators.remove(name, { ifMatch: tag }), refresh);
     announce(`The operator ${name} is removed.`);
     onDone();
     await queries.invalidateQueries({ queryKey: ['operators', 'list'] });

@@ -3,24 +3,24 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { OneTimeCode, Operator } from '../../../../src/client/types.ts';
-import { Copyable } from '../../components/copyable.tsx';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
+import { TextField, textOf } from '../../components/fields.tsx';
 import { useSetParameters } from '../../components/filter-bar.tsx';
-import { FormDialog, TextField, textOf } from '../../components/form-dialog.tsx';
+import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { usePagedRows } from '../../components/paged-rows.ts';
-import { Time } from '../../components/time.tsx';
+import { RoleButton, RoleHint } from '../../components/role-button.tsx';
+import { EmptyState, ErrorPanel } from '../../components/states.tsx';
+import { Copyable, Time } from '../../components/texts.tsx';
+import { countText } from '../../components/words.ts';
 import { client } from '../../session/console-client.ts';
-import { useRole } from '../../session/use-session.ts';
 import { OperatorPanel } from './operator-panel.tsx';
 import { RoleFields, rolesOf } from './roles-dialog.tsx';
 
 function waysOf({ public_key, passkeys, identity }: Operator): string {
   const ways = [
     ...(public_key === null ? [] : ['key']),
-    ...(passkeys.length === 0 ? [] : [`${passkeys.length} ${passkeys.length === 1 ? 'passkey' : 'passkeys'}`]),
+    ...(passkeys.length === 0 ? [] : [countText(passkeys.length, 'passkey')]),
     ...(identity === null ? [] : [`identity at ${identity.issuer}`]),
   ];
   return ways.length === 0 ? 'not set up: invite again' : ways.join(', ');
@@ -39,7 +39,6 @@ export function OperatorsSection() {
   const [parameters] = useSearchParams();
   const setParameters = useSetParameters();
   const open = parameters.get('operator');
-  const isAdmin = useRole('admin');
   const [isAdding, setAdding] = useState(false);
   const [invited, setInvited] = useState<{ name: string; code: OneTimeCode } | null>(null);
   const rows = usePagedRows<Operator>({
@@ -49,16 +48,10 @@ export function OperatorsSection() {
   return (
     <>
       <div className="page-actions">
-        <button
-          type="button"
-          className="primary"
-          disabled={!isAdmin}
-          title={isAdmin ? undefined : 'Requires the admin role'}
-          onClick={() => setAdding(true)}
-        >
+        <RoleButton needs="admin" className="primary" onClick={() => setAdding(true)}>
           Add an operator
-        </button>
-        {!isAdmin && <span className="hint">Changing operators requires the admin role.</span>}
+        </RoleButton>
+        <RoleHint needs="admin" verb="Changing operators" />
       </div>
       {invited !== null && <Invitation {...invited} onClose={() => setInvited(null)} />}
       {rows.error !== null && <ErrorPanel error={rows.error} onRetry={rows.refetch} />}

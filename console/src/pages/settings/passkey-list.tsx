@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { Operator, Passkey } from '../../../../src/client/types.ts';
 import { ConfirmDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { Time } from '../../components/time.tsx';
+import { Time } from '../../components/texts.tsx';
 import { client } from '../../session/console-client.ts';
 
 interface Props {

@@ -4,8 +4,9 @@ import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { Operator } from '../../../../src/client/types.ts';
 import { CHANGE_EVENTS } from '../../../../src/vault/audit/audit-entry.ts';
 import { ROLES, type Role } from '../../../../src/vault/operators/operator.ts';
-import { type Conflict, ConflictNotice, findConflict } from '../../components/edit-conflict.tsx';
-import { FormDialog, TextField, textOf } from '../../components/form-dialog.tsx';
+import { useEdit } from '../../components/edit-conflict.tsx';
+import { TextField, textOf } from '../../components/fields.tsx';
+import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
 
@@ -18,46 +19,30 @@ interface Props {
 
 export function RolesDialog({ operator, onDone, onClose }: Props) {
   const [opened, setOpened] = useState(operator);
-  const [base, setBase] = useState(operator);
   /** The inputs start with this state. */
   const [shown, setShown] = useState(operator);
-  const [conflict, setConflict] = useState<Conflict<Operator> | null>(null);
+  const name = shown?.data.name ?? '';
+  const { base, isBlocked, restart, explain, notice } = useEdit(operator, {
+    subject: { what: `The operator ${name}`, resource: `operator:${name}`, events: CHANGE_EVENTS.operator },
+    keeps: 'if it exists',
+    onReload: (current) => {
+      if (current !== null) return setShown(current);
+      void onDone();
+      onClose();
+    },
+  });
   // When the dialog is opened again, it starts with the current state.
   if (opened !== operator) {
     setOpened(operator);
-    setBase(operator);
     setShown(operator);
-    setConflict(null);
+    restart(operator);
   }
-  const name = base?.data.name ?? '';
   const change = async (values: FormData): Promise<void> => {
     if (base === null) return;
     const body = { roles: rolesOf(values), description: textOf(values, 'description') };
     await client.operators.replace(name, body, { ifMatch: base.tag });
     announce(`The roles of ${name} are changed.`);
     await onDone();
-  };
-  const explain = async (failure: unknown): Promise<boolean> => {
-    const found = await findConflict<Operator>(failure, {
-      resource: `operator:${name}`,
-      events: CHANGE_EVENTS.operator,
-    });
-    setConflict(found);
-    return found !== null;
-  };
-  const reload = (): void => {
-    setConflict(null);
-    if (conflict?.current != null) {
-      setBase(conflict.current);
-      setShown(conflict.current);
-    } else {
-      void onDone();
-      onClose();
-    }
-  };
-  const keep = (): void => {
-    setConflict(null);
-    setBase(conflict?.current ?? null);
   };
   return (
     <FormDialog
@@ -66,7 +51,7 @@ export function RolesDialog({ operator, onDone, onClose }: Props) {
       verb="Change"
       onSubmit={change}
       onFailure={explain}
-      isHeld={conflict !== null}
+      isHeld={isBlocked}
       onClose={onClose}
     >
       {shown !== null && (
@@ -76,14 +61,7 @@ export function RolesDialog({ operator, onDone, onClose }: Props) {
         </div>
       )}
       <p className="hint">The change takes effect with the operator’s next request.</p>
-      {conflict !== null && (
-        <ConflictNotice
-          what={`The operator ${name}`}
-          conflict={conflict}
-          onReload={reload}
-          onKeep={conflict.current === null ? null : keep}
-        />
-      )}
+      {notice}
     </FormDialog>
   );
 }

@@ -1,24 +1,22 @@
 /** The ways to sign in of the signed-in operator, and the session. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { ErrorPanel } from '../../components/error-panel.tsx';
-import { FormDialog, TextField, textOf } from '../../components/form-dialog.tsx';
+import { TextField, textOf } from '../../components/fields.tsx';
+import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
-import { Loading } from '../../components/loading.tsx';
 import { Facts } from '../../components/side-panel.tsx';
-import { Time } from '../../components/time.tsx';
-import { client, renewSession, signInCalls, signOut } from '../../session/console-client.ts';
-import type { Person } from '../../session/session-store.ts';
-import { useSession } from '../../session/use-session.ts';
+import { EmptyState, ErrorPanel, Loading } from '../../components/states.tsx';
+import { Time } from '../../components/texts.tsx';
+import { client, renewSession, signInCalls, signOut, useSession } from '../../session/console-client.ts';
+import type { SessionIdentity } from '../../session/session-store.ts';
 import { addPasskey } from '../../sign-in/passkeys.ts';
 import { Passkeys } from './passkey-list.tsx';
 
 export function SignInSection() {
   const session = useSession();
   if (session.kind !== 'signed-in') return null;
-  const { person } = session;
-  if (person.isAdministrator) {
+  const { identity } = session;
+  if (identity.isAdministrator) {
     return (
       <EmptyState title="You use the administrator’s token" command="leasehold operator add NAME --role admin --invite">
         It is for first-time setup and emergencies. It has no passkeys, and its session does not end. Add an operator
@@ -28,13 +26,13 @@ export function SignInSection() {
   }
   return (
     <>
-      <OwnPasskeys person={person} />
+      <OwnPasskeys identity={identity} />
       <section className="setting" aria-label="Session">
         <h2>This session</h2>
         <Facts
           rows={[
-            ['Ends when idle', person.expiresAt === null ? null : <Time key="idle" at={person.expiresAt} />],
-            ['Ends at the latest', person.endsAt === null ? null : <Time key="end" at={person.endsAt} />],
+            ['Ends when idle', identity.expiresAt === null ? null : <Time key="idle" at={identity.expiresAt} />],
+            ['Ends at the latest', identity.endsAt === null ? null : <Time key="end" at={identity.endsAt} />],
           ]}
         />
         <p className="hint">
@@ -54,7 +52,7 @@ export function SignInSection() {
   );
 }
 
-function OwnPasskeys({ person: { name } }: { readonly person: Person }) {
+function OwnPasskeys({ identity: { name } }: { readonly identity: SessionIdentity }) {
   const queries = useQueryClient();
   const [isAdding, setAdding] = useState(false);
   const { data, error, isPending, refetch } = useQuery({

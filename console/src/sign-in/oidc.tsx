@@ -1,5 +1,10 @@
-/** Signing in with the identity provider, with a state that only this tab knows. */
+/** Signing in with the identity provider: the state that only this tab knows, and the page of the redirect. */
+
+import { useEffect, useRef, useState } from 'react';
+import { Link, useLocation } from 'wouter';
 import { LeaseholdError } from '../../../src/client/errors.ts';
+import { PageHeading } from '../components/page-heading.tsx';
+import { ErrorPanel } from '../components/states.tsx';
 import { openBrowserSession, signInCalls } from '../session/console-client.ts';
 
 const STATE_KEY = 'leasehold.oidc-state';
@@ -29,4 +34,23 @@ export async function finishOidc(parameters: URLSearchParams): Promise<string> {
   const returnTo = sessionStorage.getItem(RETURN_KEY) ?? '';
   sessionStorage.removeItem(RETURN_KEY);
   return returnTo.startsWith('/console/') ? returnTo.slice('/console'.length) : '/';
+}
+
+/** `/console/callback`: the page to which the identity provider redirects. */
+export function CallbackPage() {
+  const [, navigate] = useLocation();
+  const [error, setError] = useState<unknown>(null);
+  const isStarted = useRef(false);
+  useEffect(() => {
+    if (isStarted.current) return;
+    isStarted.current = true;
+    finishOidc(new URLSearchParams(location.search)).then((path) => navigate(path, { replace: true }), setError);
+  }, [navigate]);
+  return (
+    <main id="main" className="sign-in">
+      <PageHeading title="Signing in" />
+      {error === null ? <p role="status">Checking with the server…</p> : <ErrorPanel error={error} />}
+      {error !== null && <Link href="/">Sign in another way</Link>}
+    </main>
+  );
 }

@@ -1,8 +1,47 @@
-/** The error panel of the console: the error, the advice, and the code and request id for the server log. */
+/** Shown in place of data: while it is loading, if an operation failed, and if there is none. */
+import type { ReactNode } from 'react';
 import { LeaseholdError } from '../../../src/client/errors.ts';
-import { Copyable } from './copyable.tsx';
+import { Copyable } from './texts.tsx';
 
-interface Props {
+/** Delayed, so that fast responses do not flicker. */
+export function Loading({ what }: { readonly what: string }) {
+  return (
+    <p className="loading" role="status">
+      Loading {what}…
+    </p>
+  );
+}
+
+interface QueryStateProps {
+  readonly query: { readonly isPending: boolean; readonly error: unknown; readonly refetch: () => unknown };
+  readonly what: string;
+}
+
+/** Shows that a query is loading or has failed; nothing once it has data. */
+export function QueryState({ query: { isPending, error, refetch }, what }: QueryStateProps) {
+  if (error !== null) return <ErrorPanel error={error} onRetry={() => void refetch()} />;
+  return isPending ? <Loading what={what} /> : null;
+}
+
+interface EmptyProps {
+  readonly title: string;
+  /** A command for the first step. */
+  readonly command?: string;
+  readonly children: ReactNode;
+}
+
+/** The content of an empty page: the reason, and the first step. */
+export function EmptyState({ title, command, children }: EmptyProps) {
+  return (
+    <section className="empty">
+      <h2>{title}</h2>
+      <p>{children}</p>
+      {command !== undefined && <Copyable text={command} what="the command" />}
+    </section>
+  );
+}
+
+interface ErrorProps {
   readonly error: unknown;
   readonly onRetry?: () => void;
 }
@@ -32,39 +71,30 @@ const UNKNOWN = 'Reload the page; a new version may have been installed. If it h
 const causeOf = (error: unknown): string =>
   error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 
-export function ErrorPanel({ error, onRetry }: Props) {
+/** The error, the advice, and the code and request id for the server log. */
+export function ErrorPanel({ error, onRetry }: ErrorProps) {
   const known = error instanceof LeaseholdError ? error : null;
-  const message = known?.message ?? 'The operation failed.';
   const advice = known === null ? UNKNOWN : ADVICE[known.code];
   return (
     <section className="notice danger error-panel" role="alert">
       <p>
-        <strong>{message}</strong>
+        <strong>{known?.message ?? 'The operation failed.'}</strong>
       </p>
       {advice !== undefined && <p>{advice}</p>}
-      {known === null ? (
-        <dl className="error-facts">
-          <dt>Cause</dt>
-          <dd>
-            <code>{causeOf(error)}</code>
-          </dd>
-        </dl>
-      ) : (
-        <dl className="error-facts">
-          <dt>Code</dt>
-          <dd>
-            <code>{known.code}</code>
-          </dd>
-          {known.requestId !== null && (
-            <>
-              <dt>Request</dt>
-              <dd>
-                <Copyable text={known.requestId} what="the request id" />
-              </dd>
-            </>
-          )}
-        </dl>
-      )}
+      <dl className="error-facts">
+        <dt>{known === null ? 'Cause' : 'Code'}</dt>
+        <dd>
+          <code>{known?.code ?? causeOf(error)}</code>
+        </dd>
+        {known !== null && known.requestId !== null && (
+          <>
+            <dt>Request</dt>
+            <dd>
+              <Copyable text={known.requestId} what="the request id" />
+            </dd>
+          </>
+        )}
+      </dl>
       {onRetry !== undefined && (
         <button type="button" onClick={onRetry}>
           Try again
