@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseAddress } from '../src/store/postgres/address.ts';
+import { parseAddress } from '../src/store/postgres/database-url.ts';
 import { PostgresStore } from '../src/store/postgres/store.ts';
 import { type Scope, temporaryDirectory } from '../test/kit/directory.ts';
 import { createPostgres } from '../test/kit/postgres.ts';

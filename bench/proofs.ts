@@ -5,7 +5,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseVerifierKey } from '../src/crypto/checkpoint.ts';
 import { decodeHash, isConsistent, type TreeHead } from '../src/crypto/tree.ts';
-import { parseAddress } from '../src/store/postgres/address.ts';
+import { parseAddress } from '../src/store/postgres/database-url.ts';
 import { PostgresStore } from '../src/store/postgres/store.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';
 import { temporaryDirectory } from '../test/kit/directory.ts';

@@ -70,10 +70,9 @@ const LATER_IN_VAULT = [
   'idempotency',
   'integrity',
   'key-rotation',
+  'overview',
   'panic',
-  'search',
   'sessions',
-  'tree',
   'verification-ranges.long',
 ];
 const LATER_ON_POSTGRES: readonly string[] = [

@@ -1,6 +1,6 @@
 /** The schemas of queries of the audit log and of their responses. SOURCE: docs/api.md, "The audit log". */
 import { type TSchemaOptions, Type } from 'typebox';
-import { TIMESTAMP } from '../core/timestamp.ts';
+import { TIMESTAMP } from '../core/filter-timestamp.ts';
 import type { AnyField } from '../engine/field.ts';
 import { ENTRY_FIELDS, ENTRY_ROWS, type AuditEntry as StoredEntry, USE_FIELDS } from '../vault/audit/audit-entry.ts';
 import * as fields from './fields.ts';

@@ -1,21 +1,21 @@
 /**
  * The encryption of a backup: zstd, then age. `age -d FILE | zstd -d` shows its records. The library is loaded when a
- * backup is written or read, so that a service that does neither has no memory for it. SOURCE: age-encryption.org/v1.
+ * backup is written or read, so that a server that does neither has no memory for it. SOURCE: age-encryption.org/v1.
  */
 import { constants as files } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
 import type { Identity, Recipient } from 'age-encryption';
-import { errnoSuffix } from '../platform/errors.ts';
-import type { Secret } from '../vault/credentials/credential.ts';
+import { errnoSuffix, UsageError } from '../platform/errors.ts';
+import { Secret } from '../vault/credentials/credential.ts';
 import { BackupError, damaged } from './errors.ts';
 
 export type Lock =
   | { readonly kind: 'recipients'; readonly recipients: readonly string[] }
   | { readonly kind: 'passphrase'; readonly passphrase: Secret };
 
-/** What decrypts a backup. `key`: the key of a file that this process has just written. */
+/** The keys that decrypt a backup. `key`: the key of a file that this process has just written. */
 export type Opener =
   | { readonly kind: 'identities'; readonly identities: readonly Secret[] }
   | { readonly kind: 'passphrase'; readonly passphrase: Secret }
@@ -132,4 +132,42 @@ function describe(error: unknown, file: string, { kind }: Opener): unknown {
   return new BackupError(
     kind === 'passphrase' ? `The passphrase does not open ${file}.` : `None of the identities opens ${file}.`,
   );
+}
+
+const RECIPIENT = /^age1[a-z0-9]+$/;
+const IDENTITY = /^AGE-SECRET-KEY-(?:PQ-)?1[A-Z0-9]+$/;
+/** The length in code points. */
+const MIN_PASSPHRASE_LENGTH = 12;
+
+/** The public keys in a file: one per line, with comments after `#`. @throws UsageError */
+export function parseRecipients(text: string, name: string): string[] {
+  return linesOf(text, RECIPIENT, `${name}: each line must be an age recipient (age1…) or a comment`);
+}
+
+/** The private keys in a file, as `age-keygen` writes it. @throws UsageError */
+export function parseIdentities(text: string, name: string): Secret[] {
+  const rule = `${name}: each line must be an age identity (AGE-SECRET-KEY-1…) or a comment`;
+  return linesOf(text, IDENTITY, rule).map((line) => new Secret(line));
+}
+
+/** The only line. @throws UsageError for several */
+export function parsePassphrase(text: string, name: string): Secret {
+  const passphrase = text.replace(/\r?\n$/, '');
+  if (/[\r\n]/.test(passphrase)) throw new UsageError(`${name}: must be one line`);
+  return new Secret(passphrase);
+}
+
+/** @throws UsageError. A short one can be guessed by the holder of the file. */
+export function assertStrong(passphrase: Secret, name: string): void {
+  if ([...passphrase.reveal()].length >= MIN_PASSPHRASE_LENGTH) return;
+  throw new UsageError(`${name}: must have at least ${MIN_PASSPHRASE_LENGTH} characters`);
+}
+
+function linesOf(text: string, form: RegExp, rule: string): string[] {
+  const lines = text
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  if (lines.length === 0 || !lines.every((line) => form.test(line))) throw new UsageError(rule);
+  return lines;
 }

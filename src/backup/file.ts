@@ -71,7 +71,6 @@ async function writeSynced(path: string, bytes: ReadableStream<Uint8Array>, sign
   return sizeBytes;
 }
 
-/** @throws BackupError */
 export function assertAbsent(file: string): void {
   if (existsSync(file)) throw new BackupError(`${file} already exists. Choose another name. A file is never replaced.`);
 }

@@ -10,8 +10,8 @@ import { Sha256 } from '../crypto/primitives.ts';
 import { mac, rulesOf } from '../store/table.ts';
 import { base64, count, either, mapOf, objectOf, parsed, type ValueRule } from '../store/value-rules.ts';
 import type { HeadFields } from '../vault/audit/audit-entry.ts';
-import { KEYSET_ROWS, KeySlot } from '../vault/keys/keyset.ts';
-import type { StoredKeysJson } from './stored-keys.ts';
+import { KEYSET_ROWS, KeySlot, type StoredKeys } from '../vault/keys/keyset.ts';
+import { damaged } from './errors.ts';
 
 export const BACKUP_FORMAT = 'leasehold-backup-v1';
 /** About 64 KiB. */
@@ -31,7 +31,6 @@ interface VaultRecord {
 
 export interface BackupHeader {
   readonly format: string;
-  /** The version of Leasehold that wrote it. */
   readonly leasehold: string;
   /** ISO 8601, when the snapshot was taken. */
   readonly created_at: string;
@@ -39,7 +38,7 @@ export interface BackupHeader {
   /** The number of the last migration. */
   readonly schema: number;
   readonly vault_id: string;
-  /** The head record: the end of the log; null if it was deleted. */
+  /** The head record: the end of the audit log; null if it was deleted. */
   readonly log_end: { readonly seq: number; readonly hmac: string; readonly mac: string } | null;
   readonly key_slots: readonly { readonly name: string; readonly kind: string }[];
   /** The keyset and the key slots, encrypted as they are stored. */
@@ -129,3 +128,49 @@ export const TOTALS_RULES: ValueRule = objectOf({
   rows: mapOf(/^[a-z_]{1,64}$/, count, 100),
   agent_keys: count,
 });
+
+/**
+ * The keyset and the key slots in the header, so that a restore opens them before it inserts a row: `StoredKeys` as
+ * JSON, with bytes as base64.
+ */
+export interface StoredKeysJson {
+  readonly keyCheck: string | null;
+  readonly vaultId: string | null;
+  readonly keyset: object | null;
+  readonly slots: readonly object[];
+}
+
+const toText = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64');
+
+export function encodeStoredKeys({ keyCheck, vaultId, keyset, slots }: StoredKeys): StoredKeysJson {
+  return {
+    keyCheck,
+    vaultId,
+    keyset: keyset === null ? null : { ...keyset, sealed: toText(keyset.sealed) },
+    slots: slots.map((slot) => ({ ...slot, sealedRoot: toText(slot.sealedRoot) })),
+  };
+}
+
+/** WHY few checks: what opens is authenticated, and what was altered does not open. @throws BackupError */
+export function decodeStoredKeys(json: unknown): StoredKeys {
+  if (!isRecord(json) || !Array.isArray(json['slots'])) throw damaged('its keys have an unknown form');
+  const { keyCheck, vaultId, keyset, slots } = json;
+  const decoded = {
+    keyCheck,
+    vaultId,
+    keyset: isRecord(keyset) ? { ...keyset, sealed: toBytes(keyset['sealed']) } : null,
+    slots: slots.map((slot) => {
+      if (!isRecord(slot)) throw damaged('a key slot has an unknown form');
+      return { ...slot, sealedRoot: toBytes(slot['sealedRoot']) };
+    }),
+  };
+  return decoded as unknown as StoredKeys;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+function toBytes(text: unknown): Uint8Array {
+  return Buffer.from(typeof text === 'string' ? text : '', 'base64');
+}

@@ -1,6 +1,6 @@
 /** Reads passphrases and other secrets from files and from prompts, and derives the secrets of key slots from them. */
 import { resolve } from 'node:path';
-import { assertStrong, parsePassphrase } from '../backup/keys.ts';
+import { assertStrong, parsePassphrase } from '../backup/encryption.ts';
 import { passphraseSecret } from '../crypto/key-slots.ts';
 import { UsageError } from '../platform/errors.ts';
 import { warnIfReadableByOthers } from '../platform/private-files.ts';

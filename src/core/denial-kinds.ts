@@ -30,7 +30,6 @@ export interface DenialKind<P> {
   readonly class?: DenialClass;
 }
 
-/** The parameters of a kind. */
 export type ParametersOf<K> = K extends DenialKind<infer P> ? P : never;
 
 /** The message begins with `Access denied: `. The caller is told the reason, unless `told` says more. */
@@ -61,7 +60,6 @@ export function textOf<P>(text: Text<P>, parameters: P): string {
   return typeof text === 'string' ? text : text(parameters);
 }
 
-/** The clause as a sentence. */
 export function toSentence(clause: string): string {
   return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`;
 }

@@ -25,7 +25,6 @@ export function errorOf(denial: Denial): ApiErrorCode {
   return kindOf(denial).error;
 }
 
-/** The `result` of the entry. */
 export function resultOf(denial: Denial): Exclude<AuditResult, 'allowed'> {
   const error = errorOf(denial);
   return error === 'NOT_FOUND' ? 'not_found' : error === 'INTEGRITY_FAILURE' ? 'error' : 'denied';
@@ -40,7 +39,6 @@ export function resultFields({
   return { result: resultOf(result), code: result.code, reason: reasonOf(result) };
 }
 
-/** The `reason` of the entry. */
 export function reasonOf(denial: Denial): string | null {
   const { reason } = kindOf(denial);
   return reason === null ? null : textOf(reason, denial);
@@ -51,7 +49,6 @@ export function toldOf(denial: Denial): string {
   return textOf(kindOf(denial).told, denial);
 }
 
-/** The message of the error. */
 export function messageOf(denial: Denial): string {
   const { form } = kindOf(denial);
   const told = toldOf(denial);
@@ -69,7 +66,6 @@ const CLASSES: ReadonlyMap<string | null, DenialClass> = new Map(
   DENIAL_CODES.map((code) => [code, (DENIALS[code] as DenialKind<never>).class ?? 'other']),
 );
 
-/** The class of an entry whose result is `denied`. */
 export function denialClassOf(code: string | null): DenialClass {
   return CLASSES.get(code) ?? 'other';
 }

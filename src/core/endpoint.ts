@@ -14,7 +14,6 @@ interface Input<F extends Fields, I> {
   readonly of: ResourceType<F>;
   readonly body: 'draft' | 'replacement' | null;
   readonly hasKey: boolean;
-  /** @throws INVALID_REQUEST */
   read(key: string, body: unknown): I;
 }
 
@@ -68,7 +67,6 @@ function subjectOf<F extends Fields, I>({ of, body, hasKey }: Input<F, I>, given
   return `${of.name}:${of.formatKey(value as ValueOf<F>[keyof F])}`;
 }
 
-/** The fields of a new row. */
 export function draftOf<F extends Fields>(of: ResourceType<F>): Input<F, DraftOf<F>> {
   return { of, body: 'draft', hasKey: false, read: (_key, body) => of.parse(body) };
 }

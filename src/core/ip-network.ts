@@ -128,7 +128,7 @@ export function unreachableNetwork(targets: readonly Reach[]): string | null {
 const isWithin = (network: IpNetwork, outer: readonly IpNetwork[]): boolean =>
   outer.some((each) => containsNetwork(each, network));
 
-/** The field of the first network for which `matches` holds; it gets null for a text that is no network. */
+/** The field of the first network for which `matches` holds; it receives null for a text that is no network. */
 function firstNetwork(targets: readonly Reach[], matches: (network: IpNetwork | null) => boolean): string | null {
   for (const [index, { allowNetworks }] of targets.entries()) {
     const at = allowNetworks.findIndex((text) => matches(parseIpNetwork(text)));

@@ -6,7 +6,7 @@
 export class Counter<Label extends string = string> {
   readonly #counts = new Map<Label, number>();
 
-  /** A tally with labels starts with zeros, so that a rate sees the first event. */
+  /** A counter with labels starts with zeros, so that a rate sees the first event. */
   constructor(labels: readonly Label[] = []) {
     for (const label of labels) this.#counts.set(label, 0);
   }

@@ -1,4 +1,7 @@
-/** The grammar of names and ids. SOURCE: docs/decisions.md, "Names and paths". */
+/**
+ * The grammar of names and ids. Each parser throws INVALID_REQUEST, which names `field` and the rule. SOURCE:
+ * docs/decisions.md, "Names and paths".
+ */
 import { invalidRequest } from '../engine/errors.ts';
 
 /** A nominal type: `Brand<string, 'AgentName'>` is a string that the parser of agent names has checked. */
@@ -10,7 +13,7 @@ export type AgentName = Brand<string, 'AgentName'>;
 export type OperatorName = Brand<string, 'OperatorName'>;
 export type PolicyName = Brand<string, 'PolicyName'>;
 export type CredentialType = Brand<string, 'CredentialType'>;
-/** Whom policies name. */
+/** The names to which policies apply. */
 export type PrincipalName = AgentName | OperatorName;
 /** The name of a caller in an audit entry or a lease: an agent's, an operator's, or one of the reserved names. */
 export type ActorName = Brand<string, 'ActorName'> | PrincipalName;
@@ -49,7 +52,6 @@ export const DEFAULT_TYPE = 'generic' as CredentialType;
 const AGENT_NAME_RULE =
   'must be 1 to 63 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit; admin, service and anonymous are reserved';
 
-/** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parseAgentName(text: string, field = 'name'): AgentName {
   if (!AGENT_NAME.test(text)) throw invalidRequest(field, AGENT_NAME_RULE);
   return text as AgentName;
@@ -87,7 +89,6 @@ export function parseActorName(text: string, field: string): ActorName {
   return text as ActorName;
 }
 
-/** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parsePolicyName(text: string, field = 'name'): PolicyName {
   if (!POLICY_NAME.test(text)) {
     throw invalidRequest(field, 'must be 1 to 128 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
@@ -95,7 +96,6 @@ export function parsePolicyName(text: string, field = 'name'): PolicyName {
   return text as PolicyName;
 }
 
-/** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parseCredentialType(text: string, field = 'type'): CredentialType {
   if (!CREDENTIAL_TYPE.test(text)) {
     throw invalidRequest(field, 'must be 1 to 64 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
@@ -112,13 +112,11 @@ export function parsePublicKeyText(text: string, field = 'public_key'): PublicKe
   throw invalidRequest(field, `must be base64 of the 32 raw bytes of an Ed25519 key${remedy}`);
 }
 
-/** @throws INVALID_REQUEST */
 export function parseLeaseId(text: string): LeaseId {
   if (!UUID.test(text)) throw invalidRequest('lease_id', 'must be a UUID in lower case');
   return text as LeaseId;
 }
 
-/** @throws INVALID_REQUEST */
 export function parseChallengeId(text: string): ChallengeId {
   if (!UUID.test(text)) throw invalidRequest('challenge_id', 'must be a UUID in lower case');
   return text as ChallengeId;
@@ -127,7 +125,6 @@ export function parseChallengeId(text: string): ChallengeId {
 /** The length in code points, not in UTF-16 code units. */
 export const MAX_DESCRIPTION_LENGTH = 1024;
 
-/** @throws INVALID_REQUEST */
 export function parseDescription(text: string, field = 'description'): string {
   // A code point outside the Basic Multilingual Plane takes two UTF-16 code units.
   const isTooLong = text.length > 2 * MAX_DESCRIPTION_LENGTH || [...text].length > MAX_DESCRIPTION_LENGTH;

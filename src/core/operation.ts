@@ -2,7 +2,6 @@
  * An operation: one pure, synchronous function from the known state, the caller and the time to an outcome. It does no
  * I/O and reads no clock. A rejection is an outcome like any other, so that it is recorded.
  */
-
 import { draftEntry, type EntryDraft, type UseFields } from '../vault/audit/audit-entry.ts';
 import type { AssociatedData, EncryptedValue, Secret } from '../vault/credentials/credential.ts';
 import type { BatchState, ReadSet } from './batch-state.ts';
@@ -41,7 +40,6 @@ export interface Context {
 export interface PendingDecryption<R> {
   readonly content: EncryptedValue | Secret;
   readonly associatedData: AssociatedData;
-  /** The outcome if the value does not authenticate. */
   onFailure(): Outcome<never>;
   /** The outcome for a value that must not be used; null for any other. */
   reject?(value: Secret): Outcome<never> | null;
@@ -80,7 +78,6 @@ export function rejected(denial: Denial, entry: EntryDraft | null, changes: read
   return { response: { denial }, entry, changes };
 }
 
-/** A denial with its entry. */
 export function denied(
   { entry }: Pick<OperationInput, 'entry'>,
   denial: Denial,
@@ -131,7 +128,8 @@ export function operation<R>(spec: OperationSpec, decide: (input: OperationInput
     },
     requester: authentication,
     decide(known, moment) {
-      // ORDER: the caller of a repeated request is identified first, so that an ended session gets no earlier reply.
+      // ORDER: the caller of a repeated request is identified first, so that an ended session receives no previous
+      // reply.
       const caller = identify(known, authentication, moment.now);
       if ('code' in caller) return rejected(caller, null);
       if (idempotency === undefined) return decideOnce(spec, decide, caller, known, moment);
@@ -216,4 +214,9 @@ function saved<R>(
     expiresAt: now + IDEMPOTENCY_TTL_MS,
   };
   return { ...outcome, changes: [...outcome.changes, putRow('reply', record)] };
+}
+
+/** Records a denial and nothing else; the caller reads the store afterwards. */
+export function authorize(context: Context, permission: Permission, resource = '*'): Operation<null> {
+  return operation({ context, permission, resource }, () => succeeded(null, null));
 }

@@ -6,7 +6,7 @@
  */
 const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu;
 
-/** `toEscape` gets one code point at a time. */
+/** `toEscape` receives one code point at a time. */
 export function escapeInvisible(text: string, toEscape: (character: string) => string): string {
   return text.replaceAll(INVISIBLE, (character) => toEscape(character));
 }

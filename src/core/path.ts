@@ -31,7 +31,6 @@ export function pathViolation(text: string): string | null {
   return null;
 }
 
-/** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parsePath(text: string, field = 'path'): CredentialPath {
   const rule = pathViolation(text);
   if (rule !== null) throw invalidRequest(field, rule);

@@ -14,7 +14,6 @@ export interface PathRange {
   readonly to: string;
 }
 
-/** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parsePattern(text: string, field = 'resources'): Pattern {
   const path = text === '*' ? null : text.endsWith('/*') ? text.slice(0, -2) : text;
   const rule = path === null ? null : pathViolation(path);

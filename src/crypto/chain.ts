@@ -11,7 +11,7 @@ import {
 } from '../vault/audit/audit-entry.ts';
 import { decodeStrictBase64, timingSafeEqualText } from './primitives.ts';
 
-/** Finds the key that authenticates an entry of the log, or a head record that names it. */
+/** Finds the key that authenticates an entry of the audit log, or a head record that names it. */
 export interface AuditKeys {
   auditAt(seq: number): KeyObject;
 }
@@ -59,7 +59,6 @@ export interface ChainPoint {
   readonly timestamp: string | null;
 }
 
-/** The position before the first entry. */
 export const CHAIN_START: ChainPoint = { seq: 0, hmac: GENESIS_MAC, timestamp: null };
 
 /** Base64 of HMAC-SHA256(K, previous MAC as 32 bytes ‖ canonical bytes). `previous` is also base64. */
@@ -87,8 +86,9 @@ export function isHeadAuthentic(auditKey: KeyObject, head: HeadFields & { readon
   return timingSafeEqualText(headMac(auditKey, head), head.mac);
 }
 
-// The entry with which an audit key ends. Its reason contains the MAC of the same entry under the next key, so that
-// the holder of either key knows that the log continues under the other one. SOURCE: docs/formats.md, "The audit log".
+// The entry with which an audit key ends. Its reason contains the MAC of the same entry under the next key, so that the
+// holder of either key knows that the audit log continues under the other one. SOURCE: docs/formats.md, "The audit
+// log".
 
 const PREFIX = 'next audit key: ';
 

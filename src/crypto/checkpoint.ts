@@ -3,10 +3,10 @@
  * SOURCE: docs/formats.md, "Checkpoints" and "Receipts".
  */
 import { createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto';
-import type { VaultKeys } from './keys.ts';
 import type { SigningKey } from './keyset.ts';
 import { decodeStrictBase64 } from './primitives.ts';
 import { decodeHash, encodeHash, type TreeHash, type TreeHead } from './tree.ts';
+import type { VaultKeys } from './vault-keys.ts';
 
 const ED25519 = 0x01;
 const KEY_ID_BYTES = 4;
@@ -99,7 +99,7 @@ export function openNote(note: string, verifier: NoteVerifier): string | null {
   return own.length > 0 && isValid ? parsed.text : null;
 }
 
-/** `origin` names the log. After an accepted rollback the log continues under another origin. */
+/** `origin` names the audit log. After an accepted rollback the audit log continues under another origin. */
 export interface LogCheckpoint extends TreeHead {
   readonly origin: string;
 }
@@ -107,9 +107,9 @@ export interface LogCheckpoint extends TreeHead {
 const SIZE = /^(0|[1-9][0-9]{0,15})$/;
 
 /**
- * The signer of the log's checkpoints; its name is their origin. The origin contains the number of the signing key,
- * except for the first one. The key changes when a rollback is accepted, and verifiers then treat the log as another
- * one.
+ * The signer of the audit log's checkpoints; its name is their origin. The origin contains the number of the signing
+ * key, except for the first one. The key changes when a rollback is accepted, and verifiers then treat the audit log as
+ * another one.
  */
 export function checkpointSigner(keys: Pick<VaultKeys, 'vaultId' | 'signing'>, generation?: number): LogSigner {
   const key =
@@ -141,8 +141,8 @@ export function parseCheckpoint(text: string): LogCheckpoint | null {
   return Number.isSafeInteger(Number(size)) ? { origin, size: Number(size), root } : null;
 }
 
-// Receipts: the proof that an entry is in the log, with the checkpoint that it leads to, as one text. A third party
-// verifies it with only the public key. The extra data is the leaf's data: the entry's MAC. SOURCE:
+// Receipts: the proof that an entry is in the audit log, with the checkpoint that it leads to, as one text. A third
+// party verifies it with only the public key. The extra data is the leaf's data: the entry's MAC. SOURCE:
 // https://c2sp.org/tlog-proof; docs/formats.md, "Receipts".
 
 const FIRST_LINE = 'c2sp.org/tlog-proof@v1';
@@ -152,7 +152,6 @@ export interface ReceiptParts {
   /** Base64 of the entry's MAC. */
   readonly hmac: string;
   readonly proof: readonly TreeHash[];
-  /** The note of the checkpoint. */
   readonly checkpoint: string;
 }
 

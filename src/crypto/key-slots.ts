@@ -65,7 +65,6 @@ function associatedBytes(vaultId: VaultId, id: SlotId, rootVersion: number): Buf
   return Buffer.from(JSON.stringify([FORMAT, vaultId, id, rootVersion]));
 }
 
-/** Encrypts the root key to the slot's public key. */
 export function wrapRoot(slot: KeySlot, vaultId: VaultId, root: Uint8Array, rootVersion: number): WrappedKeySlot {
   const publicKey = toPublicKey(slot.publicKey);
   if (publicKey === null) throw new Error('the public key of a slot has another length');
@@ -103,7 +102,6 @@ const MAX_COST = { memory_kib: 1024 * 1024, passes: 16, lanes: 16 } as const;
 
 const derive = promisify(argon2);
 
-/** The parameters of a new slot. */
 export function newPassphraseParameters(): SlotParameters {
   return { salt: randomBytes(SALT_BYTES).toString('base64'), ...PASSPHRASE_COST };
 }

@@ -193,7 +193,6 @@ function isList(value: unknown, isValid: (item: Fields) => boolean): boolean {
 export interface SigningKey {
   /** The number of the key, from 1. Each rollback that the operator accepts adds one. */
   readonly generation: number;
-  /** An Ed25519 key. */
   readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;
 }

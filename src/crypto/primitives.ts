@@ -109,7 +109,6 @@ export function requestIds(): () => string {
   return () => `${prefix}-${(++count).toString(36)}`;
 }
 
-/** The root key of a new vault. */
 export function newRootKey(): Uint8Array {
   return randomBytes(32);
 }

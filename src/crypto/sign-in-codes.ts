@@ -41,7 +41,6 @@ export function encodeEnrolment(key: KeyObject, operatorId: AgentId, expiresAt: 
 
 export interface EnrolmentCode {
   readonly operatorId: AgentId;
-  /** Milliseconds since 1970. */
   readonly expiresAt: number;
   isFor(state: string): boolean;
 }

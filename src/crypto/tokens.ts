@@ -57,7 +57,6 @@ const MAC_BYTES = 6;
 const FLAG_BIT = 0x20;
 
 export interface DecodedChallenge {
-  /** Milliseconds since 1970. */
   readonly issuedAt: number;
   readonly wasIssuedToAgent: boolean;
 }

@@ -5,8 +5,8 @@
  */
 import { hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import { type AssociatedData, type EncryptedValue, Secret } from '../vault/credentials/credential.ts';
-import type { VaultKeys } from './keys.ts';
 import { decryptGcm, encryptGcm, GCM_NONCE_BYTES, KEY_BYTES, TAG_BYTES } from './primitives.ts';
+import type { VaultKeys } from './vault-keys.ts';
 
 const FORMAT_VERSION = 1;
 const HEADER_BYTES = 5;

@@ -1,6 +1,7 @@
 /** One declaration for each flag: parsing, environment variable, default, help and documentation follow from it. */
+
+import { parseTimestamp } from '../core/filter-timestamp.ts';
 import { nearest } from '../core/operator-text.ts';
-import { parseTimestamp } from '../core/timestamp.ts';
 import { UsageError } from '../platform/errors.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;

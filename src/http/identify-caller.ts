@@ -3,10 +3,9 @@
  * it is recorded. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 import type { FastifyRequest } from 'fastify';
-import { authorize } from '../core/authorize.ts';
 import type { Authentication } from '../core/identity.ts';
 import { parseAgentName, parseOperatorName, parsePolicyName } from '../core/names.ts';
-import type { Context } from '../core/operation.ts';
+import { authorize, type Context } from '../core/operation.ts';
 import { lackOfPermission, PERMISSIONS, type Permission, type PermissionHolder } from '../core/permissions.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';

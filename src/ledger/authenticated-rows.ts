@@ -1,8 +1,8 @@
 /** MACs on the rows on which decisions depend: added when a row is stored, checked when it is read. */
 import type { Put } from '../core/change.ts';
 import type { Resource, RowOf } from '../core/resources.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { isMac, rowMac } from '../crypto/row-mac.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { RESOURCE_TABLES } from '../store/schema.ts';
 import type { Authenticated, StoredPut } from '../store/store.ts';
 import type { Table } from '../store/table.ts';

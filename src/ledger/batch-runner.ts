@@ -8,8 +8,8 @@ import type { EntryId } from '../core/names.ts';
 import type { Operation } from '../core/operation.ts';
 import { isAsRecorded, type KeyedResource } from '../core/resources.ts';
 import { headMac } from '../crypto/chain.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { newId } from '../crypto/primitives.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ClusterState, ControlChanges, LoadedFromStore, StoredChange, StoreTransaction } from '../store/store.ts';
@@ -98,7 +98,7 @@ export class BatchRunner {
     const isReadOnly = this.#parts.isReadOnly === true;
     if (isReadOnly || (entries.length === 0 && changes.length === 0)) {
       await transaction.rollback();
-      if (changes.length > 0) throw new StoreError('unavailable', 'the log is read-only');
+      if (changes.length > 0) throw new StoreError('unavailable', 'the audit log is read-only');
       this.#measures.batches.add('empty');
       return { results, durable: null };
     }
@@ -116,7 +116,7 @@ export class BatchRunner {
     return { results, durable: durable.then(() => this.#countDurable(writtenAt)) };
   }
 
-  /** Applies what other nodes committed. Resolves to the time of the batch. */
+  /** Applies the changes that other nodes committed. Resolves to the time of the batch. */
   async #begin({ shared }: StoreTransaction): Promise<number> {
     if (shared !== null) {
       const { store, keys } = this.#parts;
@@ -254,8 +254,8 @@ export class BatchRunner {
   }
 
   /**
-   * The log must contain the last entry from now on, because the caller of a read may be told of it. An entry after the
-   * head record was added outside Leasehold and may disappear again.
+   * The audit log must contain the last entry from now on, because the caller of a read may be told of it. An entry
+   * after the head record was added outside Leasehold and may disappear again.
    */
   #see({ head, last }: ClusterState): void {
     if (head === null || last === null || last.seq > head.seq) return;
@@ -289,7 +289,7 @@ function readSetOf(
 
 /**
  * Adds the rows that the store found. A row counts if its MAC is valid and, except for idempotency records, is the one
- * that the newest entry about the row records. Other rows are left out; such credentials are added to `altered`.
+ * that the newest entry about the row records. Other rows are skipped; such credentials are added to `altered`.
  */
 function populate(
   keys: VaultKeys,

@@ -15,7 +15,7 @@ export interface TimeSource {
 
 export const SYSTEM_TIME: TimeSource = { wall: () => Date.now(), monotonic: () => performance.now() };
 
-/** The last millisecond of the year 9999. Later timestamps have more digits, so that the log would not sort. */
+/** The last millisecond of the year 9999. Later timestamps have more digits, so that the audit log would not sort. */
 export const MAX_TIME = Date.UTC(10_000, 0, 1) - 1;
 
 /** Returns a clock that starts at `notBefore` or the wall clock, whichever is later. */

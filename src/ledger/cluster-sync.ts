@@ -1,13 +1,13 @@
 /**
  * Synchronises a node with the others that share its store: at the start of a batch it applies their changes since the
- * node's last batch. The store has checked that the log has the last entry that the node has seen.
+ * node's last batch. The store has checked that the audit log has the last entry that the node has seen.
  */
 
 import { removeRow } from '../core/change.ts';
 import { isAsRecorded } from '../core/resources.ts';
 import { isHeadInForce } from '../crypto/chain.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { CompactRange } from '../crypto/tree.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { ClusterState, ClusterView, ControlChanges, Head, HeldRemove, LastEntry } from '../store/store.ts';
@@ -18,8 +18,8 @@ import { readControl } from './read-control.ts';
 import { findLastTime, type VaultState } from './vault-state.ts';
 
 /**
- * Updates control state and the end of the log, under the batch's lock. Resolves to what other nodes removed; empty if
- * too much changed for a list and the whole control state was read. @throws StoreError
+ * Updates control state and the end of the audit log, under the batch's lock. Resolves to what other nodes removed;
+ * empty if too much changed for a list and the whole control state was read. @throws StoreError
  */
 export async function applyRemoteChanges(
   memory: VaultState,
@@ -32,11 +32,14 @@ export async function applyRemoteChanges(
   if (shared.keysetVersion !== keys.version) await refreshKeys(store, keys);
   if (!isSame(head, memory.head)) {
     if (head === null || !isHeadInForce(keys, head)) {
-      throw new StoreError('unavailable', `the log's head record is ${head === null ? 'missing' : 'not authentic'}`);
+      throw new StoreError(
+        'unavailable',
+        `the audit log's head record is ${head === null ? 'missing' : 'not authentic'}`,
+      );
     }
     memory.head = head;
     const tree = CompactRange.parse(head.tree, head.seq);
-    if (tree === null) throw new StoreError('unavailable', "the log's head record has no valid tree");
+    if (tree === null) throw new StoreError('unavailable', "the audit log's head record has no valid tree");
     memory.tip = { seq: head.seq, hmac: head.hmac, epoch: memory.tip.epoch, control: head.control, tree };
   }
   const epoch = head?.epoch ?? memory.tip.epoch;
@@ -60,7 +63,7 @@ export async function applyRemoteChanges(
 }
 
 /**
- * Whether memory includes every change of other nodes to agents, operators, policies and keys. False also for a state
+ * Whether memory includes every change of other nodes to agents, operators, policies and keys. False for a state
  * that only a batch can judge. A time ahead of the database's clock counts if the MAC of its entry is valid.
  */
 export function isCurrent({ head: known, tip, lastSeenEntry }: VaultState, shared: ClusterState, keys: VaultKeys) {
@@ -70,7 +73,7 @@ export function isCurrent({ head: known, tip, lastSeenEntry }: VaultState, share
   return last === null || last.hmac === lastSeenEntry?.hmac || Date.parse(last.timestamp) <= now;
 }
 
-/** @throws StoreError if the log and the rows were altered together */
+/** @throws StoreError if the audit log and the rows were altered together */
 async function reloadControl(memory: VaultState, store: Store, keys: VaultKeys): Promise<void> {
   const recorded = { kind: 'recorded', digest: memory.tip.control } as const;
   const reading = await readControl(store, keys, recorded, memory.warnings);

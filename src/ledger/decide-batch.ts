@@ -10,10 +10,10 @@ import type { CredentialId, EntryId } from '../core/names.ts';
 import type { Operation, Outcome } from '../core/operation.ts';
 import { isControlSubject, KEYSET_SUBJECT, type RecordedState, type Resource, subjectOf } from '../core/resources.ts';
 import { endsAuditKey, entryMac, handOver, headMac } from '../crypto/chain.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import type { SetDigest } from '../crypto/row-mac.ts';
 import type { CompactRange, TreeNode } from '../crypto/tree.ts';
 import { dataKeyIdOf, decryptValue, encryptValue } from '../crypto/value-encryption.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Head, StoredChange } from '../store/store.ts';
 import {
@@ -225,9 +225,9 @@ function reencrypted({ bound, content }: Extract<Change, { kind: 'reencrypt' }>,
 }
 
 /**
- * The rows with a MAC that an outcome made, changed or removed. Idempotency records are left out: they end after a day
- * by a time that their MAC covers, and no operation removes them earlier. The removal of a credential includes its
- * targets, which have no effect without it.
+ * The rows with a MAC that an outcome made, changed or removed. Idempotency records are not among them: they end after
+ * a day by a time that their MAC covers, and no operation removes them earlier. The removal of a credential includes
+ * its targets, which have no effect without it.
  */
 export function recordedStates(changes: readonly StoredChange[]): RecordedState[] {
   const isRemoved = (name: Resource, change: StoredChange): boolean =>

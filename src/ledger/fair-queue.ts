@@ -201,7 +201,7 @@ export function rejectAll(waiting: readonly QueuedOperation[], toError: () => Ap
 }
 
 export function unavailable(): ApiError {
-  const message = 'The service could not record the request, and nothing was done. Try again in a second.';
+  const message = 'The server could not record the request, and nothing was done. Try again in a second.';
   return new ApiError('UNAVAILABLE', message, 1);
 }
 
@@ -212,4 +212,4 @@ export function outcomeUnknown(): ApiError {
 }
 
 /** Shared: capturing a stack trace per rejection is too expensive under overload. */
-const OVERLOADED = new ApiError('UNAVAILABLE', 'The service is overloaded. Try again in a second.', 1);
+const OVERLOADED = new ApiError('UNAVAILABLE', 'The server is overloaded. Try again in a second.', 1);

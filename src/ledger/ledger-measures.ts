@@ -13,12 +13,10 @@ export class LedgerMeasures {
   readonly writeSeconds = new Histogram();
   /** The time from the write of a batch until it is durable. */
   readonly durableSeconds = new Histogram();
-  /** The entries by event type and result. */
   readonly entries = new LabelledCounter();
   readonly denials = new Counter(DENIAL_CLASSES);
   readonly lastHour = new LastHour();
   readonly leasesIssued = new Counter<'retrieve' | 'use'>(['retrieve', 'use']);
-  /** Versions of credentials that were encrypted. */
   valuesEncrypted = 0;
 
   committed(entries: readonly AuditEntry[], changes: readonly StoredChange[], now: number): void {

@@ -3,7 +3,7 @@
  * operations, loads their rows, decides each in order, chains the entries, commits all in one transaction, and delivers
  * the results when the transaction is durable. While the disk syncs, the next batch is decided on the state that the
  * previous one wrote.
- * INVARIANT: no result is delivered before its entry is on disk. If a commit fails every caller of the batch gets
+ * INVARIANT: no result is delivered before its entry is on disk. If a commit fails every caller of the batch receives
  * UNAVAILABLE, and memory is read again from the store before the next batch. If a sync fails every waiting operation
  * is rejected, and the process stops.
  */
@@ -29,7 +29,7 @@ import type { VaultState } from './vault-state.ts';
 export interface LedgerParts extends BatchParts {
   /** Called once, after a storage failure that must stop the process. */
   readonly onStorageFailure: (failure: StoreError) => void;
-  /** Called with the cause for each batch that could not be committed, for the service's log. */
+  /** Called with the cause for each batch that could not be committed, for the server log. */
   readonly onFailedBatch: (error: unknown) => void;
 }
 
@@ -67,7 +67,10 @@ export class Ledger {
   readonly #pendingCommits = new PendingCommits(() => this.#schedule());
   /** Submit the operations that wait for another one. */
   #deferred: (() => void)[] = [];
-  /** Those operations until they are settled. WHY: a caller that has the response of one expects to read its entry. */
+  /**
+   * The deferred operations until they are settled. WHY: a caller that has the response of one expects to read its
+   * entry.
+   */
   readonly #unawaited = new Set<Promise<unknown>>();
   #whenIdle: ((delivered: Promise<void>) => void)[] = [];
 

@@ -6,8 +6,8 @@
 
 import { ControlState } from '../core/control.ts';
 import { HELD_RESOURCES, type HeldResource, isAsRecorded, KEYSET_SUBJECT, subjectOf } from '../core/resources.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { SetDigest } from '../crypto/row-mac.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import type { Store } from '../store/port.ts';
 import { readControlStates } from '../store/recorded-states.ts';
 import type { HeldPut } from '../store/store.ts';
@@ -23,7 +23,7 @@ export type RecordedDigest =
 
 export interface ControlReading {
   readonly control: ControlState;
-  /** The digest of the agents, operators and policies that are in force by the log. */
+  /** The digest of the agents, operators and policies that are in force by the audit log. */
   readonly digest: SetDigest;
   /** Why no agent and no policy is in force; null if they are proven. */
   readonly unproven: string | null;
@@ -79,7 +79,7 @@ function prove(
   // Nothing is in force that would have to be proven if there is neither a row nor a state.
   if (recorded.kind === 'unknown') return states.size === 0 && stored.size === 0 ? ofLog : null;
   if (ofLog.toString() === recorded.digest) return ofLog;
-  // The log of a vault records its keyset from the first change on.
+  // The audit log of a vault records its keyset from the first change on.
   const candidates = [new SetDigest(key, [...stored, [KEYSET_SUBJECT, keyset]]), new SetDigest(key, stored)];
   return candidates.find((ofRows) => ofRows.toString() === recorded.digest) ?? null;
 }

@@ -90,7 +90,7 @@ export function tooManyDenials(): ApiError {
 const budgetOf = ({ eventType, agentName }: EntryDraft): string =>
   eventType === 'credential.misuse' ? `${agentName} ${eventType}` : agentName;
 
-/** Failed logins have their own limit; the administrator and the service are not limited. */
+/** Failed logins have their own limit; the administrator and the server are not limited. */
 function isLimited({ eventType, agentName, result }: EntryDraft): boolean {
   const isDenial = typeof result !== 'string' && resultOf(result) !== 'error';
   return isDenial && agentName !== ADMIN && agentName !== SERVICE && eventType !== 'auth.verify';

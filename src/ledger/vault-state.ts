@@ -1,13 +1,13 @@
 /**
- * The ledger's state in memory: the control state, the head of the log, and a cache of sessions.
+ * The ledger's state in memory: the control state, the head of the audit log, and a cache of sessions.
  * It is read from the store at start, and again after a failed commit.
  */
 
 import type { ControlState } from '../core/control.ts';
 import { CHAIN_START, entryMac, headMac, isHeadInForce } from '../crypto/chain.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { SetDigest } from '../crypto/row-mac.ts';
 import { CompactRange, encodeHash, type TreeNode } from '../crypto/tree.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { readEntries, readHead, readMacs } from '../store/audit-log.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
@@ -17,7 +17,7 @@ import type { StoredTreeNode } from '../vault/audit/proofs.ts';
 import type { Credential } from '../vault/credentials/credential.ts';
 import { SYSTEM_TIME } from './clock.ts';
 import { type RecordedDigest, readControl } from './read-control.ts';
-import { SessionCache } from './sessions.ts';
+import { SessionCache } from './session-cache.ts';
 
 /** The end of the chain, to which the next entry is appended. */
 export interface ChainTip {
@@ -40,15 +40,16 @@ export interface VaultState {
   /** The head record that this node last read or wrote. If the store has a different one, another node wrote it. */
   head: Head | null;
   /**
-   * The last entry that this node read or wrote, which the log must contain afterwards; null if the log was empty.
+   * The last entry that this node read or wrote, which the audit log must contain afterwards; null if the audit log was
+   * empty.
    */
   lastSeenEntry: Pick<LastEntry, 'seq' | 'hmac'> | null;
   readonly sessions: SessionCache;
-  /** Nodes of a tree that was computed from the log; the next batch stores them. */
+  /** Nodes of a tree that was computed from the audit log; the next batch stores them. */
   unstoredNodes: readonly StoredTreeNode[];
   /** Rows in the store's cache whose MAC was checked: the same object is not checked again. */
   readonly authentic: WeakSet<Credential>;
-  /** The time of the log's last entry in milliseconds since 1970; 0 if the log is empty. */
+  /** The time of the audit log's last entry in milliseconds since 1970; 0 if the audit log is empty. */
   lastEntryAt: number;
   /** Warnings for the operator, one line each. */
   warnings: string[];
@@ -61,10 +62,10 @@ export function initialHead(keys: Pick<VaultKeys, 'audit' | 'row'>): Head {
 
 const NO_TREE: RecordedTree = { text: null, size: 0 };
 
-/** Entries at the end of the log whose MACs are checked at start, until one is valid. */
+/** Entries at the end of the audit log whose MACs are checked at start, until one is valid. */
 const MAX_ENTRIES_CHECKED = 100;
 
-/** `acceptsControl`: the control state is in force by the log alone, without the digest in the head record. */
+/** `acceptsControl`: the control state is in force by the audit log alone, without the digest in the head record. */
 export async function readVaultState(store: Store, keys: VaultKeys, acceptsControl = false): Promise<VaultState> {
   const warnings: string[] = [];
   // WHY a transaction: on a shared store its lock keeps other nodes from committing between these reads.
@@ -106,7 +107,7 @@ async function readUnderLock(store: Store, keys: VaultKeys, acceptsControl: bool
   return { head, last, end, ...reading };
 }
 
-/** The digest counts if the head record is authentic and not older than the log, so that it is the newest one. */
+/** The digest counts if the head record is authentic and not older than the audit log, so that it is the newest one. */
 function recordedDigest(head: Head | null, last: LastEntry | null, isAuthentic: boolean): RecordedDigest {
   if (head === null || !isAuthentic) return { kind: 'unknown', reason: "the log's head record is missing or forged" };
   if (head.seq < (last?.seq ?? 0)) return { kind: 'unknown', reason: "the log's head record is older than the log" };
@@ -142,9 +143,9 @@ export async function findLastTime(
 type LogEnd = Omit<ChainTip, 'tree' | 'control'> & { readonly tree: RecordedTree; readonly isProven: boolean };
 
 /**
- * The log continues after the head record, or after the highest sequence number found if that is greater. A missing or
- * forged head record skips one number, so that verification always reports the gap. No sequence number is used twice,
- * even if its entry was removed, because leases and bulk revocations refer to it.
+ * The audit log continues after the head record, or after the highest sequence number found if that is greater. A
+ * missing or forged head record skips one number, so that verification always reports the gap. No sequence number is
+ * used twice, even if its entry was removed, because leases and bulk revocations refer to it.
  */
 function findEnd(
   head: Head | null,
@@ -208,12 +209,11 @@ async function readTree(store: Pick<Store, 'run'>, recorded: RecordedTree, seq: 
   return { tree, unstoredNodes: toStoredNodes(completed) };
 }
 
-/** @throws StoreError */
 function assertGap(end: number, seq: number): void {
   if (seq - end <= MAX_GAP) return;
   throw new StoreError(
     'unavailable',
-    `a row names entry ${seq}, but the log ends at ${end}: the database was altered outside. Restore a backup`,
+    `a row names entry ${seq}, but the audit log ends at ${end}: the database was altered outside. Restore a backup`,
   );
 }
 

@@ -8,7 +8,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { Checkpoints } from '../vault/audit/checkpoints.ts';
-import type { StateChecker } from '../vault/audit/verification/state-checker.ts';
+import type { StateChecker } from '../vault/audit/verification/state-scan.ts';
 import { logFailure, type ServerLog } from './log.ts';
 import type { RollbackMarker } from './rollback-marker.ts';
 

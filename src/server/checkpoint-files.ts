@@ -6,7 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkpointSigner, type LogCheckpoint, openCheckpoint, parseCheckpoint } from '../crypto/checkpoint.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { errnoSuffix, StartupError } from '../platform/errors.ts';
 import { assertLineFile, LineFile, readEnd } from '../platform/line-file.ts';
 import { dataDirPaths } from '../platform/paths.ts';

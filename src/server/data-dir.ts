@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { StartupError } from '../platform/errors.ts';
 import { dataDirPaths, KNOWN_FILES } from '../platform/paths.ts';
 import { checkPrivateFile, ensurePrivateDir, writePrivateFile } from '../platform/private-files.ts';
-import { DatabaseLock } from '../store/sqlite/lock.ts';
+import { DatabaseLock } from '../store/sqlite/database-lock.ts';
 
 const EMPTY_VOLUME = 'lost+found';
 

@@ -9,7 +9,7 @@ import { type IpNetwork, parseIpNetwork } from '../core/ip-network.ts';
 import type { Environment } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
 import { readSecretBytes } from '../platform/private-files.ts';
-import { DEFAULT_APPLICATION_NAME, type PostgresAddress, parseAddress } from '../store/postgres/address.ts';
+import { DEFAULT_APPLICATION_NAME, type PostgresAddress, parseAddress } from '../store/postgres/database-url.ts';
 
 const MAX_NAME_LENGTH = 253;
 /** SOURCE: RFC 1123, section 2.1. */

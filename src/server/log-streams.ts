@@ -10,7 +10,7 @@ import { errnoSuffix, StartupError } from '../platform/errors.ts';
 import { assertLineFile, LineFile } from '../platform/line-file.ts';
 import { settledWithin } from '../platform/waiting.ts';
 import { StoreError } from '../store/errors.ts';
-import type { StreamLog } from '../store/stream-log.ts';
+import type { StreamLog } from '../store/port.ts';
 import type { AuditEntry } from '../vault/audit/audit-entry.ts';
 import { yieldToEventLoop } from '../vault/paging.ts';
 import type { Vault } from '../vault/vault.ts';

@@ -1,14 +1,14 @@
 /** Opens the keys of a vault for a command that runs without the server, or beside one. */
 import { existsSync } from 'node:fs';
-import { parsePassphrase } from '../backup/keys.ts';
+import { parsePassphrase } from '../backup/encryption.ts';
 import { exportAuditKeys } from '../crypto/chain.ts';
 import { passphraseSecret } from '../crypto/key-slots.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { errnoSuffix, StartupError, UsageError } from '../platform/errors.ts';
 import { dataDirPaths } from '../platform/paths.ts';
 import { readSecretBytes, warnIfReadableByOthers } from '../platform/private-files.ts';
 import { PostgresStore } from '../store/postgres/store.ts';
-import { DatabaseLock } from '../store/sqlite/lock.ts';
+import { DatabaseLock } from '../store/sqlite/database-lock.ts';
 import { hasWriteAheadLog, readAtRest } from '../store/sqlite/log-file.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
 import type { Secret } from '../vault/credentials/credential.ts';

@@ -3,8 +3,8 @@
  * slot `file`. It is created only for a new vault; a wrong key of an existing vault prevents startup.
  */
 import { slotPrivateKey, slotPublicKey } from '../crypto/key-slots.ts';
-import { parseRootKey, VaultKeys } from '../crypto/keys.ts';
 import { newId, newRootKey, timingSafeEqualText } from '../crypto/primitives.ts';
+import { parseRootKey, VaultKeys } from '../crypto/vault-keys.ts';
 import { errnoSuffix, StartupError } from '../platform/errors.ts';
 import { dataDirPaths } from '../platform/paths.ts';
 import {

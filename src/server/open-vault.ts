@@ -4,7 +4,7 @@
  */
 import { chmodSync, constants, copyFileSync, lstatSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { VaultKeys } from '../crypto/keys.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { type Clock, DatabaseClock, MAX_TIME, startClock } from '../ledger/clock.ts';
 import { initialHead, readVaultState } from '../ledger/vault-state.ts';
 import { errnoSuffix, StartupError } from '../platform/errors.ts';
@@ -17,10 +17,10 @@ import {
   warnIfReadableByOthers,
 } from '../platform/private-files.ts';
 import type { Store } from '../store/port.ts';
-import { describeAddress } from '../store/postgres/address.ts';
+import { describeAddress } from '../store/postgres/database-url.ts';
 import type { PostgresStore } from '../store/postgres/store.ts';
+import { assertUnused } from '../store/sqlite/database-lock.ts';
 import { assertDiskSpace } from '../store/sqlite/disk-space.ts';
-import { assertUnused } from '../store/sqlite/lock.ts';
 import { hasWriteAheadLog, readAtRest } from '../store/sqlite/log-file.ts';
 import { SqliteStore } from '../store/sqlite/store.ts';
 import type { SyncFile } from '../store/sqlite/wal-sync.ts';

@@ -9,13 +9,13 @@ import { damaged } from '../backup/errors.ts';
 import type { BackupSummary } from '../backup/file.ts';
 import { readRecords } from '../backup/record-reader.ts';
 import type { BackupHeader, BackupTotals, Cell } from '../backup/records.ts';
-import { decodeStoredKeys } from '../backup/stored-keys.ts';
+import { decodeStoredKeys } from '../backup/records.ts';
 import type { AgentId } from '../core/names.ts';
 import type { Resource } from '../core/resources.ts';
 import { checkpointSigner, openCheckpoint, verifierKey } from '../crypto/checkpoint.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { timingSafeEqualText } from '../crypto/primitives.ts';
 import { decryptValue } from '../crypto/value-encryption.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { isAuthentic } from '../ledger/authenticated-rows.ts';
 import {
   ACCESS_COUNTS,

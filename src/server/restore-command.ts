@@ -2,8 +2,7 @@
  * Reads the flags and variables of a restore, and prints its report: progress, restored and checked rows, and the next
  * steps. It never prints a URL, because one may contain a password.
  */
-import type { Opener } from '../backup/encryption.ts';
-import { parseIdentities } from '../backup/keys.ts';
+import { type Opener, parseIdentities } from '../backup/encryption.ts';
 import { parseVerifierKey, verifierKey } from '../crypto/checkpoint.ts';
 import type { Environment } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';

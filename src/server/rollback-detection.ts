@@ -5,8 +5,8 @@
 
 import { KEYSET_SUBJECT } from '../core/resources.ts';
 import { isHeadInForce } from '../crypto/chain.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { CompactRange, isConsistent, type TreeHead } from '../crypto/tree.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { StartupError } from '../platform/errors.ts';
 import { readEntries, readHead } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';

@@ -6,11 +6,10 @@
  */
 import { close, closeSync, constants, fdatasync, openSync, readFileSync, statSync, writeSync } from 'node:fs';
 import { promisify } from 'node:util';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { fieldsMac, isMac } from '../crypto/row-mac.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts';
-import { OpenedFiles } from '../store/sqlite/opened-files.ts';
-import type { SyncFile } from '../store/sqlite/wal-sync.ts';
+import { OpenedFiles, type SyncFile } from '../store/sqlite/wal-sync.ts';
 import type { LastEntry } from '../store/store.ts';
 
 export type MarkedEntry = Pick<LastEntry, 'seq' | 'hmac'>;

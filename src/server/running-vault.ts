@@ -11,7 +11,7 @@ import { ApprovalHolds } from '../vault/approvals/approval-holds.ts';
 import { Checkpoints } from '../vault/audit/checkpoints.ts';
 import { serviceEvent, warningsAsReason } from '../vault/audit/lifecycle.ts';
 import { Verifier } from '../vault/audit/verification/verifier.ts';
-import { cutBackup } from '../vault/backup/backup.ts';
+import { abortBackup } from '../vault/backup/backup.ts';
 import { newSigningKey } from '../vault/keys/keys.ts';
 import { Reencryption } from '../vault/keys/reencryption.ts';
 import { BreakGlass } from '../vault/operators/break-glass.ts';
@@ -235,7 +235,7 @@ export class RunningVault {
     this.#isClosed = true;
     const { ledger, keys, uses } = this.vault;
     await this.quiesce();
-    await Promise.all([cutBackup(ledger), uses.stop()]);
+    await Promise.all([abortBackup(ledger), uses.stop()]);
     try {
       const record = () => ledger.submit(serviceEvent('service.stop', null));
       // Retries once: after a failed batch the ledger reloads its state from the store.

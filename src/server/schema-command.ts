@@ -1,6 +1,6 @@
 /** Runs `leasehold schema` and prints its output. Needs neither the root key nor a running server. */
-import { describeAddress } from '../store/postgres/address.ts';
-import { printSchema, updateSchema } from '../store/postgres/schema-admin.ts';
+import { describeAddress } from '../store/postgres/database-url.ts';
+import { printSchema, updateSchema } from '../store/postgres/migrate.ts';
 import { SERVER_COMMAND } from './flag-table.ts';
 import { type DatabaseChoice, PASSWORD_ON_COMMAND_LINE } from './flag-values.ts';
 

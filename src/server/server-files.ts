@@ -14,7 +14,7 @@ import {
   warnIfReadableByOthers,
   writePrivateFile,
 } from '../platform/private-files.ts';
-import { DatabaseLock } from '../store/sqlite/lock.ts';
+import { DatabaseLock } from '../store/sqlite/database-lock.ts';
 import { Secret } from '../vault/credentials/credential.ts';
 
 export class ServerFiles {

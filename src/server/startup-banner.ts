@@ -2,7 +2,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { ownCommand, quoteForShell, quoteWord } from '../platform/installation.ts';
-import { describeAddress } from '../store/postgres/address.ts';
+import { describeAddress } from '../store/postgres/database-url.ts';
 import type { RunningServer } from './composition.ts';
 import type { Configuration } from './configuration.ts';
 import { isLoopback } from './flag-values.ts';

@@ -12,8 +12,8 @@ import { acceptRollback } from '../vault/audit/lifecycle.ts';
 import type { Secret } from '../vault/credentials/credential.ts';
 import { lockVault } from '../vault/keys/key-operations.ts';
 import type { KeySlot } from '../vault/keys/keyset.ts';
+import type { UnlockableSlot, Unlocking, VaultAccess } from '../vault/ports.ts';
 import type { Vault } from '../vault/vault.ts';
-import type { UnlockableSlot, Unlocking, VaultAccess } from '../vault/vault-access.ts';
 import type { GivenSecret, Locked } from './open-keys.ts';
 import type { RunningVault } from './running-vault.ts';
 

@@ -1,19 +1,43 @@
-/** Lists approvals, newest first, and finds those that the service has to settle. */
+/** Lists approvals, newest first, and finds those that the server has to settle. */
 
+import type { AgentId } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { APPROVAL_STATUSES, type Approval, type ApprovalId, type ApprovalStatus } from '../vault/approvals/approval.ts';
 import { type Dialect, numberIn } from './dialect.ts';
-import type { ApprovalQuery, CountStep, ListStep } from './queries.ts';
 import { APPROVALS } from './schema.ts';
-import { and, type Procedure, type Row, raw, type Statement, scanUntilDeadline, sql } from './statement.ts';
+import {
+  and,
+  type CountStep,
+  type ListStep,
+  type Procedure,
+  type Row,
+  raw,
+  type Statement,
+  scanUntilDeadline,
+  sql,
+} from './statement.ts';
 import type { Authenticated } from './store.ts';
+
+export interface ApprovalQuery {
+  readonly agentId: AgentId | null;
+  readonly agentName: string | null;
+  readonly status: ApprovalStatus | null;
+  /** Milliseconds; decides which ones have timed out. */
+  readonly now: number;
+}
+
+/** Approvals are listed newest first; the cursor is the id of the last one read, and greater than any at first. */
+export const NEWEST_APPROVAL = '~';
+
+/** The number of approvals of one key that a decision reads, the newest ones. */
+export const MAX_APPROVALS_OF_KEY = 16;
 
 /** Counted in one step. */
 const CHUNK_ROWS = 1000;
 /** Read between two checks of the clock. */
 const LIVE_CHUNK_ROWS = 256;
 
-/** Newest first, those before the id; at most `limit` rows, at least 1. */
+/** The approvals before the id, newest first; at most `limit` rows, at least 1. */
 export function* listApprovals(
   dialect: Dialect,
   query: ApprovalQuery,
@@ -25,7 +49,7 @@ export function* listApprovals(
   return { rows: approvals, next: rows.length < limit ? null : (approvals.at(-1)?.id ?? null) };
 }
 
-/** Counts those before the id, and stops after `atMost`, which is at least 1. */
+/** Counts the approvals before the id, and stops after `atMost`, which is at least 1. */
 export function* countApprovals(
   dialect: Dialect,
   query: ApprovalQuery,

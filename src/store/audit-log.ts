@@ -3,10 +3,35 @@
 import { type AuditEntry, toEntry } from '../vault/audit/audit-entry.ts';
 import type { StoredCheckpoint, StoredTreeNode } from '../vault/audit/proofs.ts';
 import { type Dialect, numberIn } from './dialect.ts';
-import type { AuditFilter, CountStep, EntryRange, ListStep } from './queries.ts';
 import { AUDIT_ENTRIES, CHECKPOINTS } from './schema.ts';
-import { and, type Procedure, type Row, raw, type Statement, scanUntilDeadline, sql } from './statement.ts';
+import {
+  and,
+  type CountStep,
+  type ListStep,
+  type Procedure,
+  type Row,
+  raw,
+  type Statement,
+  scanUntilDeadline,
+  sql,
+} from './statement.ts';
 import type { Head, LastEntry } from './store.ts';
+
+export interface AuditFilter {
+  readonly agentName: string | null;
+  /** A glob: `*` matches any characters, `?` one. */
+  readonly resource: string | null;
+  readonly action: string | null;
+  readonly eventType: string | null;
+  readonly result: string | null;
+}
+
+/** Sequence numbers, both inclusive, and which of them comes first. */
+export interface EntryRange {
+  readonly from: number;
+  readonly to: number;
+  readonly order: 'asc' | 'desc';
+}
 
 export function toHead(row: Row | undefined): Head | null {
   return row === undefined || row['seq'] === null
@@ -21,7 +46,13 @@ export function toHead(row: Row | undefined): Head | null {
       };
 }
 
-/** Decodes the columns of `LAST_ENTRY`; null if the log is empty. */
+/** Inserts the head record into a shared database, which keeps access counts elsewhere. */
+export function insertHead({ seq, hmac, mac, epoch, tree, control }: Head): Statement {
+  return sql`INSERT INTO audit_head (id, seq, hmac, mac, epoch, tree, control)
+    VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, ${tree}, ${control})`;
+}
+
+/** Decodes the columns of `LAST_ENTRY`; null if the audit log is empty. */
 export function toLastEntry(row: Row | undefined): LastEntry | null {
   const { last_seq: seq, last_hmac: hmac, last_timestamp: timestamp } = row ?? {};
   return typeof seq === 'number' ? { seq, hmac: String(hmac), timestamp: String(timestamp) } : null;
@@ -32,8 +63,9 @@ export const LAST_ENTRY = raw(
 );
 
 /**
- * The head record (null if deleted), the last entry of the log (null if the log is empty), and the highest sequence
- * number of an entry, a lease or a bulk revocation (0 if none exists): in one statement, and so from one snapshot.
+ * The head record (null if deleted), the last entry of the audit log (null if the audit log is empty), and the highest
+ * sequence number of an entry, a lease or a bulk revocation (0 if none exists): in one statement, and so from one
+ * snapshot.
  */
 export function* readHead(): Procedure<{ head: Head | null; last: LastEntry | null; highestSeq: number }> {
   const [row] = yield sql`
@@ -204,12 +236,11 @@ function conditionsOf(
 
 /**
  * The sequence number of the first entry at or after the timestamp, or null. Searches by bisection: timestamps never
- * decrease along the log.
+ * decrease along the audit log.
  */
 export function* findSeqAt(timestamp: string): Procedure<number | null> {
-  const [end] = yield sql`SELECT max(seq) AS seq FROM audit_entries`;
   let low = 1;
-  let high = numberIn(end, 'seq') + 1;
+  let high = (yield* readLastSeq()) + 1;
   let found: number | null = null;
   while (low < high) {
     const middle = low + Math.floor((high - low) / 2);
@@ -249,4 +280,20 @@ export function* readCheckpoint(generation: number, size: number): Procedure<Sto
   const [row] = yield sql`SELECT ${CHECKPOINTS.list} FROM checkpoints
     WHERE generation = ${generation} AND size = ${size}`;
   return row === undefined ? null : CHECKPOINTS.decode(row);
+}
+
+export function* readPosition(name: string): Procedure<number> {
+  const [row] = yield sql`SELECT seq FROM log_streams WHERE name = ${name}`;
+  return numberIn(row, 'seq');
+}
+
+export function* savePosition(name: string, seq: number): Procedure<void> {
+  yield sql`INSERT INTO log_streams (name, seq) VALUES (${name}, ${seq})
+    ON CONFLICT (name) DO UPDATE SET seq = excluded.seq`;
+}
+
+/** The sequence number of the last entry; 0 if the audit log is empty. */
+export function* readLastSeq(): Procedure<number> {
+  const [row] = yield sql`SELECT max(seq) AS seq FROM audit_entries`;
+  return numberIn(row, 'seq');
 }

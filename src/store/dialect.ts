@@ -1,4 +1,4 @@
-/** What the procedures that all stores share need from one of them. */
+/** The SQL in which the stores differ, for the procedures that they share. */
 import type { CountedCredential } from '../vault/credentials/credential.ts';
 import { CREDENTIALS } from './schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from './statement.ts';

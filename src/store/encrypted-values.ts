@@ -4,9 +4,8 @@ import type { CredentialId, CredentialType } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
 import type { AssociatedData, EncryptedValue } from '../vault/credentials/credential.ts';
 import type { Dialect } from './dialect.ts';
-import type { ListStep } from './queries.ts';
 import { nextKey } from './recorded-states.ts';
-import { type Procedure, type Row, raw, sql } from './statement.ts';
+import { type ListStep, type Procedure, type Row, raw, sql } from './statement.ts';
 
 export interface EncryptedVersion {
   readonly bound: AssociatedData;

@@ -9,9 +9,8 @@ import type { CredentialPath } from '../core/path.ts';
 import type { Exposure } from '../vault/exposure/exposure-record.ts';
 import { ENDED_LEASE_RETENTION_MS } from '../vault/leases/lease.ts';
 import { type Dialect, numberIn } from './dialect.ts';
-import type { ListStep } from './queries.ts';
 import { EXPOSURES } from './schema.ts';
-import { type Procedure, type Row, raw, type Statement, scanUntilDeadline, sql } from './statement.ts';
+import { type ListStep, type Procedure, type Row, raw, type Statement, scanUntilDeadline, sql } from './statement.ts';
 
 /** The exposures of a path, of an agent, or all. At most one of the two is not null. */
 export interface ExposureFilter {

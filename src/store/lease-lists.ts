@@ -1,9 +1,37 @@
 /** Lists and counts leases, newest first, in steps that each read a bounded number of leases. */
-import { ENDED_LEASE_RETENTION_MS, type Lease, type LeaseStatus } from '../vault/leases/lease.ts';
+import type { ActorName, AgentId } from '../core/names.ts';
+import type { CredentialPath } from '../core/path.ts';
+import { type BulkRevocation, ENDED_LEASE_RETENTION_MS, type Lease, type LeaseStatus } from '../vault/leases/lease.ts';
 import { type Dialect, type LeaseChunk, numberIn } from './dialect.ts';
-import type { CountStep, LeaseQuery, ListStep, RevokedLeases } from './queries.ts';
 import { LEASES } from './schema.ts';
-import { and, type Procedure, raw, type Statement, scanUntilDeadline, sql } from './statement.ts';
+import {
+  and,
+  type CountStep,
+  type ListStep,
+  type Procedure,
+  raw,
+  type Statement,
+  scanUntilDeadline,
+  sql,
+} from './statement.ts';
+
+export interface LeaseQuery {
+  readonly agentId: AgentId | null;
+  readonly agentName: string | null;
+  readonly path: CredentialPath | null;
+  readonly status: LeaseStatus | null;
+  /** Milliseconds; decides which leases are active, and which ended too long ago to be listed. */
+  readonly now: number;
+}
+
+/** The leases that a bulk revocation applies to; `agentName` is the name of its agent, or null if it has no agent. */
+export interface RevokedLeases {
+  readonly revocation: BulkRevocation;
+  readonly agentName: ActorName | null;
+}
+
+/** Leases are listed newest first; the cursor is the sequence number of the last one read. */
+export const NEWEST_LEASE = Number.MAX_SAFE_INTEGER;
 
 interface Selection {
   readonly from: 'leases' | 'effective_leases';
@@ -11,7 +39,7 @@ interface Selection {
   readonly where: Statement;
 }
 
-/** Newest first, those before `beforeSeq`; at most `limit` rows, at least 1. */
+/** The leases before `beforeSeq`, newest first; at most `limit` rows, at least 1. */
 export function* listLeases(
   dialect: Dialect,
   query: LeaseQuery,
@@ -35,7 +63,7 @@ export function* listLeases(
   return { rows, next };
 }
 
-/** Counts those before `beforeSeq`, and stops after `atMost`, which is at least 1. */
+/** Counts the leases before `beforeSeq`, and stops after `atMost`, which is at least 1. */
 export function countLeases(
   dialect: Dialect,
   query: LeaseQuery,

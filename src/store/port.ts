@@ -12,7 +12,6 @@ import type { InitialKeys } from '../vault/keys/keyset.ts';
 import type { Dialect } from './dialect.ts';
 import type { Procedure } from './statement.ts';
 import type { Head, LoadedView, LogLocation, SeenEntry, StoreTransaction, SweepResult } from './store.ts';
-import type { StreamLog } from './stream-log.ts';
 
 /** A method rejects only with a `StoreError`. */
 export interface Store {
@@ -34,8 +33,8 @@ export interface Store {
   load(reads: readonly ReadSet[]): Promise<LoadedView>;
   /**
    * Runs the procedure outside transactions, and resolves to committed, durable data. `urgent`, for reads that precede
-   * every batch: does not wait for lists. Steps through lists and the log take a few milliseconds each, however large
-   * the table is, and may return no rows.
+   * every batch: does not wait for lists. Steps through lists and the audit log take a few milliseconds each, however
+   * large the table is, and may return no rows.
    */
   run<T>(procedure: Procedure<T>, priority?: 'urgent'): Promise<T>;
   /** Stores the checkpoint unless one of that generation and size exists. Resolves to the durable one. */
@@ -61,6 +60,23 @@ export interface LogReader {
   close(): void;
 }
 
+/**
+ * The audit log as a stream reads it: over a separate connection, behind the head, in pages. Must be closed after an
+ * error of any method.
+ */
+export interface StreamLog {
+  /** Whether this node sends the stream. Another node can claim it after `close`. */
+  claim(name: string): Promise<boolean>;
+  /** The sequence number of the last durable entry; 0 if the audit log is empty. */
+  readEnd(): Promise<number>;
+  /** Entries with `fromSeq` ≤ seq ≤ `toSeq`, oldest first, at most `limit`. */
+  readEntries(fromSeq: number, toSeq: number, limit: number): Promise<readonly AuditEntry[]>;
+  /** The last entry that the stream has sent; 0 for a new stream. */
+  readPosition(name: string): Promise<number>;
+  savePosition(name: string, seq: number): Promise<void>;
+  close(): void;
+}
+
 /** `null` where the other kind of store has no such thing. */
 export interface StoreMeasures {
   /** Null on a shared store, whose server syncs. */
@@ -74,7 +90,7 @@ export interface DiskMeasures {
   readonly checkpointSeconds: Histogram;
   /** Pages in the write-ahead log that are not in the database yet. */
   pendingPages(): number;
-  /** Size of the write-ahead log's file in bytes; it does not shrink while the service runs. */
+  /** Size of the write-ahead log's file in bytes; it does not shrink while the server runs. */
   walBytes(): number;
 }
 

@@ -12,7 +12,7 @@ import { readEntries, readHead } from './audit-log.ts';
 import { StoreError } from './errors.ts';
 import { readMigrations } from './migrations.ts';
 import type { LogReader } from './port.ts';
-import { Hosts } from './postgres/hosts.ts';
+import { Hosts } from './postgres/database-hosts.ts';
 import { Pool } from './postgres/pool.ts';
 import { PostgresSource } from './postgres/transfer.ts';
 import { BUSY_TIMEOUT_MS, toStoreError } from './sqlite/database.ts';
@@ -25,14 +25,14 @@ import { readStoredKeys } from './vault-metadata.ts';
 export interface BackupSource {
   readonly reader: TransferSource;
   readonly metadata: VaultMetadata;
-  /** What opens the vault, and what it then opens. */
+  /** The key slots, which open the vault, and the keyset. */
   readonly keys: StoredKeys;
   readonly schema: number;
 }
 
 /** 1 MiB: a step takes a few milliseconds, and a writer's sync waits behind one step at most. */
 const PAGES_PER_STEP = 128;
-/** What must stay free on the disk of the service, which stops when it cannot write its log. */
+/** The space that stays free on the disk of the server, which stops when it cannot write its audit log. */
 const MIN_FREE_BYTES = 256 * 1024 * 1024;
 
 /**
@@ -58,8 +58,8 @@ export async function openBackupSource(location: LogLocation, copy: string): Pro
 }
 
 /**
- * WHY a read transaction around the backup: without it a commit of the service between two steps would start the
- * backup again. WHY a copy: its reader may take as long as a slow client needs, and the write-ahead log of the service
+ * WHY a read transaction around the backup: without it a commit of the server between two steps would start the
+ * backup again. WHY a copy: its reader may take as long as a slow client needs, and the write-ahead log of the server
  * grows only while the pages are copied.
  */
 async function copyInUse(file: string, copy: string): Promise<TransferSource> {
@@ -79,7 +79,7 @@ async function copyInUse(file: string, copy: string): Promise<TransferSource> {
   }
 }
 
-/** @throws StoreError if the copy would leave the service too little space */
+/** @throws StoreError if the copy would leave the server too little space */
 function assertSpace(file: string): void {
   const sizeBytes = [file, `${file}-wal`].reduce(
     (sum, each) => sum + (statSync(each, { throwIfNoEntry: false })?.size ?? 0),
@@ -93,7 +93,6 @@ function assertSpace(file: string): void {
   );
 }
 
-/** @throws StoreError */
 export function openLogReader(location: LogLocation): LogReader {
   if (location.kind === 'sqlite') return new SqliteLogFile(location.file);
   const pool = new Pool(new Hosts(location.address, location.seen), 1, 'verifying');

@@ -5,9 +5,8 @@
 import { HELD_RESOURCES, KEYSET_SUBJECT, RESOURCES, type RecordedResource } from '../core/resources.ts';
 import { toColumn } from '../engine/resource.ts';
 import { REMOVED } from '../vault/audit/audit-entry.ts';
-import type { ListStep } from './queries.ts';
 import { RESOURCE_TABLES } from './schema.ts';
-import { type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
+import { type ListStep, type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
 import type { Table } from './table.ts';
 

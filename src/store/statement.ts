@@ -48,6 +48,17 @@ export function and(first: Statement, ...others: readonly Statement[]): Statemen
   return others.reduce((all, condition) => sql`${all} AND ${condition}`, first);
 }
 
+/** The rows of a step, and the cursor of the next one: null at the end of the list. */
+export interface ListStep<Row, Cursor> {
+  readonly rows: readonly Row[];
+  readonly next: Cursor | null;
+}
+
+export interface CountStep<Cursor> {
+  readonly count: number;
+  readonly next: Cursor | null;
+}
+
 /** Less than a batch takes. */
 const STEP_MS = 1;
 

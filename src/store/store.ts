@@ -11,7 +11,7 @@ import type { CredentialVersion, EncryptedValue } from '../vault/credentials/cre
 import type { EncryptedKeyset, WrappedKeySlot } from '../vault/keys/keyset.ts';
 import { ENDED_LEASE_RETENTION_MS, type Lease } from '../vault/leases/lease.ts';
 import { MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
-import type { PostgresAddress } from './postgres/address.ts';
+import type { PostgresAddress } from './postgres/database-url.ts';
 
 /** A row with the MAC that the vault computed; the store only keeps it. */
 export type Authenticated<T> = T & { readonly mac: string };

@@ -33,7 +33,6 @@ export interface TransferSource {
 
 /** An empty store to which no other process writes. Without `commit` it stays empty. */
 export interface TransferTarget {
-  /** @throws StoreError */
   insert(table: Table<object>, rows: readonly Row[]): Promise<void>;
   count(table: Table<object>): Promise<number>;
   /** Writes the `vault` and `audit_head` rows; durable when it resolves. */
@@ -90,7 +89,6 @@ function* readRows(
   return rows;
 }
 
-/** The rows in key order. */
 export function selectRows({ name, key, list }: Table<object>, views: TransferSource['views'], where = raw('true')) {
   return sql`SELECT ${list} FROM ${raw(views[name] ?? name)} WHERE ${where} ORDER BY ${raw(key.join(', '))}`;
 }

@@ -1,4 +1,4 @@
-/** Reads the `vault` row, the control state, and what a start checks. */
+/** Reads the `vault` row, the keys, the rows held in memory, sessions, and the connected programs. */
 
 import type { AgentId, TokenHash } from '../core/names.ts';
 import type { CredentialPath } from '../core/path.ts';
@@ -7,7 +7,7 @@ import type { StoredKeys, VaultId } from '../vault/keys/keyset.ts';
 import type { Lease } from '../vault/leases/lease.ts';
 import type { Session } from '../vault/sessions/session.ts';
 import type { TargetBinding } from '../vault/use/target.ts';
-import { numberIn } from './dialect.ts';
+import { type Dialect, numberIn } from './dialect.ts';
 import {
   CREDENTIAL_TARGETS,
   DATA_KEY_SEALS,
@@ -18,7 +18,7 @@ import {
   SESSIONS,
   TABLES,
 } from './schema.ts';
-import { type Procedure, raw, sql } from './statement.ts';
+import { type Procedure, raw, type Statement, sql } from './statement.ts';
 import type { Authenticated } from './store.ts';
 import type { Table } from './table.ts';
 
@@ -38,6 +38,11 @@ export function* readStoredKeys(): Procedure<StoredKeys> {
     keyset: keyset === undefined ? null : KEYSET.decode(keyset),
     slots: slots.map((row) => KEY_SLOTS.decode(row)),
   };
+}
+
+export function insertVault(keyCheck: string, vaultId: string, createdAt: number, highWaterTime: number): Statement {
+  return sql`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
+    VALUES (1, ${keyCheck}, ${createdAt}, ${highWaterTime}, ${vaultId})`;
 }
 
 /** The number of values encrypted with each data key, by its id. */
@@ -122,4 +127,11 @@ export function* countOpenSessions(
     count: rows.length,
     last: { expiresAt: Number(last['expires_at']), tokenHash: String(last['token_hash']) },
   };
+}
+
+/** The programs that are connected to the database with names of Leasehold, each once; none if this is the only one. */
+export function* readConnectedPrograms({ connectedPrograms }: Dialect): Procedure<string[]> {
+  if (connectedPrograms === null) return [];
+  const rows = yield connectedPrograms;
+  return rows.map(({ name }) => String(name));
 }

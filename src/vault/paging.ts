@@ -8,7 +8,7 @@ import { fairnessKeyOf } from '../ledger/fair-queue.ts';
 import { NEVER_ABORTED, orAborted } from '../ledger/single-flight.ts';
 import { readEntries } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
-import type { CountStep, ListStep } from '../store/queries.ts';
+import type { CountStep, ListStep } from '../store/statement.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
 
 export interface PageRequest {
@@ -17,18 +17,15 @@ export interface PageRequest {
 }
 
 export interface Listing<T> {
-  /** Batches of rows, in order. */
   readonly rows: AsyncIterable<readonly T[]>;
   /** Null if the whole list was requested. */
   readonly meta: (PageRequest & { readonly total: number }) | null;
 }
 
-/** The client that reads a list. */
 export interface ListReader {
-  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal;
   /**
-   * Runs the scan when the caller's earlier ones have ended. A scan starts no other one of its caller.
+   * Runs the scan when the caller's previous ones have ended. A scan starts no other one of its caller.
    * @throws the signal's reason if it aborts first; errors of the scan
    */
   inTurn<T>(scan: () => Promise<T>): Promise<T>;
@@ -169,7 +166,7 @@ interface Waiter {
 
 const waiting: Waiter[] = [];
 /**
- * Iterations of the event loop between two steps. An iteration takes microseconds while the service is idle; under load
+ * Iterations of the event loop between two steps. An iteration takes microseconds while the server is idle; under load
  * it runs a batch or more, so that the steps take a small part of the time.
  */
 const TICKS_BETWEEN_STEPS = 4;

@@ -5,8 +5,9 @@
  * reply. A crash therefore leaves either a staged key, which the next startup commits or aborts, or a stray one, which
  * it removes.
  */
-
 import type { AgentId, AgentName, PublicKey } from '../core/names.ts';
+import type { Context } from '../core/operation.ts';
+import type { Secret } from './credentials/credential.ts';
 import type { KeySlot, SlotKind, SlotParameters, VaultId } from './keys/keyset.ts';
 import type { IdentityClaims } from './operators/operator.ts';
 
@@ -26,23 +27,23 @@ export interface AgentKeyStore {
   abort(id: AgentId): Promise<void>;
   /** Removes the agent's directory, if it belongs to `id`, and the staged key of `id`. */
   remove(id: AgentId, name: AgentName): Promise<void>;
-  /** Every key, also staged ones and stray ones, for a backup: an agent may have several. */
+  /** Every key, including staged and stray ones, for a backup: an agent may have several. */
   readAll(): Promise<AgentKey[]>;
 }
 
 export interface NewSlotSecret {
   /** 32 bytes. */
   readonly secret: Uint8Array;
-  /** The input from which `open` gets the secret again. */
+  /** The input from which `open` computes the secret. */
   readonly parameters: SlotParameters;
 }
 
-/** The secret, or in one sentence why it cannot be got. */
+/** The secret, or the problem in one sentence. */
 export type SlotSecretResult = { readonly secret: Uint8Array } | { readonly problem: string };
 
 export interface SlotSecrets {
   /**
-   * A secret that `open` gets again, as was verified. `key` names the key or the credential of the kind.
+   * A secret that `open` was verified to compute again. `key` names the key or the credential of the kind.
    * @throws INVALID_REQUEST with its rule, or the cause
    */
   create(kind: SlotKind, key: string | null, vaultId: VaultId): Promise<NewSlotSecret>;
@@ -55,7 +56,6 @@ export interface ProviderRequest {
   readonly redirectUri: string;
   readonly state: string;
   readonly nonce: string;
-  /** The PKCE verifier. */
   readonly verifier: string;
 }
 
@@ -68,4 +68,41 @@ export interface OidcClient {
   authorizationUrl(request: ProviderRequest): Promise<string>;
   /** Redeems the code. Null if the provider or a check rejects it. @throws UNAVAILABLE */
   redeem(request: ProviderRequest, code: string): Promise<IdentityClaims | null>;
+}
+
+/** A slot that an operator can open, with the parameters from which a command computes its secret. */
+export type UnlockableSlot = Pick<KeySlot, 'name' | 'kind' | 'parameters'>;
+
+export interface Unlocking {
+  /** `rolled_back`: unlocked, and the audit log has lost entries. */
+  readonly status: 'ok' | 'locked' | 'rolled_back';
+  /** The numbers of shares; null for another kind of secret. */
+  readonly shares: { readonly given: number; readonly needed: number } | null;
+}
+
+/** The interface to a vault that opens and closes while the server runs. */
+export interface VaultAccess {
+  /** @throws INVALID_REQUEST if the vault is not locked */
+  attendedSlots(): Promise<readonly UnlockableSlot[]>;
+  /**
+   * `secret` is base64 of the 32 bytes of a slot, or a share. @throws INVALID_REQUEST for a malformed or wrong one,
+   * RATE_LIMITED after too many wrong ones
+   */
+  unlock(secret: Secret): Promise<Unlocking>;
+  /**
+   * The entries that the audit log has lost, which the operator has not accepted; null if none. @throws VAULT_LOCKED
+   */
+  loss(): string | null;
+  /**
+   * Opens the vault again with the loss of log entries accepted, and records that. Does nothing if nothing is lost.
+   * @throws VAULT_LOCKED; UNAVAILABLE if it cannot be opened again: then nothing is accepted
+   */
+  acceptRollback(context: Context): Promise<void>;
+  /**
+   * Resolves when the entry is on disk and no later request is served. @throws UNAVAILABLE if the lock could not be
+   * recorded: the vault is locked then too
+   */
+  lock(context: Context): Promise<void>;
+  /** Whether the storage of the open vault failed, so that only a restart helps. */
+  hasFailed(): boolean;
 }

@@ -3,13 +3,13 @@
 import { toApiError } from '../core/denials.ts';
 import { type Authentication, identifySession } from '../core/identity.ts';
 import type { TokenHash } from '../core/names.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
 import { timingSafeEqualText } from '../crypto/primitives.ts';
 import { hashToken } from '../crypto/tokens.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Clock } from '../ledger/clock.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { findSession } from '../ledger/sessions.ts';
+import { findSession } from '../ledger/session-cache.ts';
 import { storeErrorOf } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
 import type { AgentBudgets } from './agents/agent-budgets.ts';
@@ -21,11 +21,10 @@ import type { Reencryption } from './keys/reencryption.ts';
 import type { BreakGlass } from './operators/break-glass.ts';
 import type { Advisories } from './overview/advisories.ts';
 import type { ScanTurns } from './paging.ts';
-import type { OidcClient, SlotSecrets } from './ports.ts';
+import type { OidcClient, SlotSecrets, VaultAccess } from './ports.ts';
 import type { LoginThrottle } from './sessions/login-throttle.ts';
 import type { Session } from './sessions/session.ts';
 import type { Uses } from './use/uses.ts';
-import type { VaultAccess } from './vault-access.ts';
 
 export interface VaultNode {
   /** Host name and process id. */

@@ -81,7 +81,7 @@ test('after a failover that lost acknowledged entries every node rejects request
     assert.equal((await admin.get('/api/v1/health')).body.data.status, 'failing');
     assert.match(
       output(),
-      new RegExp(`the log has lost entry ${total}, which this node has seen: it ends at entry \\d+`),
+      new RegExp(`the audit log has lost entry ${total}, which this node has seen: it ends at entry \\d+`),
     );
   }
 

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { parseAddress } from '../../src/store/postgres/address.ts';
 import { Connection } from '../../src/store/postgres/connection.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { createClient, logIn, readAgentKey } from '../kit/client.ts';
 import { startNodes } from '../kit/cluster.ts';
 import { newDatabase } from '../kit/database.ts';

@@ -78,7 +78,7 @@ test('a node without requests follows the log too', async (t) => {
   );
   for (const { admin, output } of [one, two]) {
     await until(async () => (await admin.get('/api/v1/agents')).status === 503);
-    await until(() => /the log has lost entry \d+, which this node has seen/.test(output()));
+    await until(() => /the audit log has lost entry \d+, which this node has seen/.test(output()));
   }
 });
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { describeHost, parseAddress } from '../../src/store/postgres/address.ts';
+import { describeHost, parseAddress } from '../../src/store/postgres/database-url.ts';
 import { chooseHost } from '../../src/store/postgres/host-choice.ts';
 import type { TestResponse } from '../kit/client.ts';
 import { startNodes } from '../kit/cluster.ts';

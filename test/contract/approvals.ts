@@ -4,16 +4,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ActorName, AgentId } from '../../src/core/names.ts';
 import {
+  type ApprovalQuery,
   countApprovals,
   findAnswered,
   findApproval,
   findLiveApprovals,
   findTimedOut,
   listApprovals,
+  MAX_APPROVALS_OF_KEY,
+  NEWEST_APPROVAL,
   readApprovalRequest,
 } from '../../src/store/approval-lists.ts';
 import type { Store } from '../../src/store/port.ts';
-import { type ApprovalQuery, MAX_APPROVALS_OF_KEY, NEWEST_APPROVAL } from '../../src/store/queries.ts';
 import type { ResultOf } from '../../src/store/statement.ts';
 import { type Authenticated, ENDED_APPROVAL_RETENTION_MS, type StoredChange } from '../../src/store/store.ts';
 import type { Approval, ApprovalId, ApprovalKey, ApprovalStatus } from '../../src/vault/approvals/approval.ts';

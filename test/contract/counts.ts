@@ -5,9 +5,8 @@ import { test } from 'node:test';
 import { removeRow } from '../../src/core/change.ts';
 import type { CredentialId } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
-import { listCredentials } from '../../src/store/credential-lists.ts';
+import { FIRST_CREDENTIAL, listCredentials } from '../../src/store/credential-lists.ts';
 import type { Store } from '../../src/store/port.ts';
-import { FIRST_CREDENTIAL } from '../../src/store/queries.ts';
 import { aCredential, aLease, anEntry, commit, headAt, KEYS, leased, retrievals, stored, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
+import type { LeaseQuery } from '../../src/store/lease-lists.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { LeaseQuery } from '../../src/store/queries.ts';
 import type { StoredChange } from '../../src/store/store.ts';
 import {
   type BulkRevocation,

@@ -6,12 +6,8 @@ import fc from 'fast-check';
 import type { CredentialType } from '../../src/core/names.ts';
 import { ALL_PATHS, matches, type Pattern, toRanges } from '../../src/core/pattern.ts';
 import * as credentials from '../../src/store/credential-lists.ts';
-import {
-  type CountStep,
-  type CredentialCursor,
-  type CredentialListQuery,
-  FIRST_CREDENTIAL,
-} from '../../src/store/queries.ts';
+import { type CredentialCursor, type CredentialListQuery, FIRST_CREDENTIAL } from '../../src/store/credential-lists.ts';
+import type { CountStep } from '../../src/store/statement.ts';
 import { runs } from '../kit/property.ts';
 import { aCredential, commit, stored } from './rows.ts';
 import { countCredentials, listCredentials, rowsFrom } from './scan.ts';

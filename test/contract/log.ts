@@ -3,9 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { countEntries, findSeqAt, readEntries } from '../../src/store/audit-log.ts';
+import { type AuditFilter, countEntries, findSeqAt, readEntries } from '../../src/store/audit-log.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { AuditFilter } from '../../src/store/queries.ts';
 import { openLogReader } from '../../src/store/readers.ts';
 import type { Procedure } from '../../src/store/statement.ts';
 import type { AuditEntry } from '../../src/vault/audit/audit-entry.ts';

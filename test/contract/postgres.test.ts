@@ -1,6 +1,6 @@
 // The contract of the store, for PostgreSQL.
 
-import { parseAddress } from '../../src/store/postgres/address.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { newMigratedDatabase } from '../kit/database.ts';
 import { storeContract } from './store.ts';

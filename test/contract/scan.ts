@@ -1,22 +1,14 @@
 /** Reads a store's lists to their end, step by step. */
 
 import assert from 'node:assert/strict';
+import type { AuditFilter, EntryRange } from '../../src/store/audit-log.ts';
 import * as log from '../../src/store/audit-log.ts';
 import * as credentials from '../../src/store/credential-lists.ts';
+import { type CredentialCursor, type CredentialListQuery, FIRST_CREDENTIAL } from '../../src/store/credential-lists.ts';
 import * as leases from '../../src/store/lease-lists.ts';
+import { type LeaseQuery, NEWEST_LEASE, type RevokedLeases } from '../../src/store/lease-lists.ts';
 import type { Store } from '../../src/store/port.ts';
-import {
-  type AuditFilter,
-  type CountStep,
-  type CredentialCursor,
-  type CredentialListQuery,
-  type EntryRange,
-  FIRST_CREDENTIAL,
-  type LeaseQuery,
-  type ListStep,
-  NEWEST_LEASE,
-  type RevokedLeases,
-} from '../../src/store/queries.ts';
+import type { CountStep, ListStep } from '../../src/store/statement.ts';
 import type { Credential } from '../../src/vault/credentials/credential.ts';
 import type { Lease } from '../../src/vault/leases/lease.ts';
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import { parseAddress } from '../../src/store/postgres/address.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { TABLES } from '../../src/store/schema.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { BatchState } from '../../src/core/batch-state.ts';
+import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
+import { ControlState } from '../../src/core/control.ts';
 import { errorOf, messageOf } from '../../src/core/denials.ts';
 import {
   type AgentId,
@@ -29,6 +30,7 @@ import type { Command } from './history/commands.ts';
 import { histories } from './history/histories.ts';
 import { plainState } from './history/observing.ts';
 import { play, World } from './history/world.ts';
+import { intent, result } from './intents.ts';
 
 const SETTINGS = { adminMayRetrieve: true, versionsKept: 10 };
 const BY_ADMIN = { authentication: { kind: 'admin' }, requestId: 'r', remoteAddr: null } as const;
@@ -177,4 +179,18 @@ test('a decision does not change the state; its changes are data', () => {
     }),
     runs(40, 1000),
   );
+});
+
+// An intent is recorded first and its result later: two operations, two entries, one id.
+
+const known = new BatchState(new ControlState([], []), new LoadedRows(), { adminMayRetrieve: true, versionsKept: 10 });
+const at = (entryId: string, seq: number) => ({ now: 0, seq, entryId: entryId as EntryId, newId: () => 'id' });
+
+test('an intent replies the id of its entry, and the entry of its result names that id', () => {
+  const begun = intent('begin').decide(known, at('first', 1));
+  assert.ok('reply' in begun.response);
+  assert.equal(begun.response.reply, 'first');
+  assert.equal(begun.entry?.completes, undefined);
+  const ended = result('end', begun.response.reply, 'error').decide(known, at('second', 2));
+  assert.deepEqual([ended.entry?.completes, ended.entry?.result], ['first', 'error']);
 });

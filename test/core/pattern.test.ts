@@ -1,4 +1,5 @@
 // Resource patterns and the ranges that a list reads for them. SOURCE: docs/decisions.md, "Policies".
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -7,6 +8,8 @@ import {
   ALL_PATHS,
   matches,
   matchingPatterns,
+  nearestOf,
+  nearestPattern,
   type PathRange,
   type Pattern,
   parsePattern,
@@ -154,5 +157,21 @@ test('no patterns give no ranges, and the administrator’s range contains every
   fc.assert(
     fc.property(paths, (path) => assert.ok(isWithin(ALL_PATHS, path))),
     runs(200),
+  );
+});
+
+test('the nearest pattern among sorted ones is the one that a scan of all finds', () => {
+  const segments = fc.constantFrom('a', 'b', 'ab', 'a-b', 'a.b', 'B', '~');
+  const path = fc.array(segments, { minLength: 1, maxLength: 4 }).map((parts) => parsePath(parts.join('/')));
+  const pattern = fc.oneof(
+    path.map((text) => parsePattern(text)),
+    path.map((text) => parsePattern(`${text}/*`)),
+    fc.constant(parsePattern('*')),
+  );
+  fc.assert(
+    fc.property(fc.uniqueArray(pattern, { maxLength: 12 }), path, (patterns, wanted) => {
+      assert.equal(nearestOf(patterns.toSorted(), wanted), nearestPattern(patterns, wanted));
+    }),
+    runs(100, 1000),
   );
 });

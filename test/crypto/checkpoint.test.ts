@@ -4,7 +4,13 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { openCheckpoint, parseCheckpoint, signCheckpoint, signNote } from '../../src/crypto/checkpoint.ts';
+import {
+  formatReceipt,
+  openCheckpoint,
+  parseCheckpoint,
+  signCheckpoint,
+  signNote,
+} from '../../src/crypto/checkpoint.ts';
 import {
   CompactRange,
   consistencyRanges,
@@ -14,6 +20,7 @@ import {
   isConsistent,
 } from '../../src/crypto/tree.ts';
 import { anyText, runs } from '../kit/property.ts';
+import { openReceipt } from '../kit/receipts.ts';
 import { AUDIT } from './audit-vectors.ts';
 import { CHECKPOINTS, rangeRoots, SIGNER, signerFrom } from './checkpoint-vectors.ts';
 import { flipped } from './vectors.ts';
@@ -109,4 +116,49 @@ test('no input makes the parser of checkpoints throw', () => {
     }),
     runs(100, 1000),
   );
+});
+
+// Receipts, compared with receipts that Go's packages made.
+
+const macs = AUDIT.entries.map(({ hmac }) => hmac);
+const rootOf = rangeRoots(macs);
+
+const partsOf = (seq: number, size: number) => ({
+  seq,
+  hmac: macs[seq - 1] ?? '',
+  proof: inclusionRanges(seq - 1, size).map(rootOf),
+  checkpoint: signCheckpoint({ size, root: rootOf({ from: 0, to: size }) }, SIGNER),
+});
+const receiptOf = (seq: number, size: number): string => formatReceipt(partsOf(seq, size));
+const PARTS = partsOf(4, 6);
+
+test('a receipt of each entry at each size is the one made with Go, byte for byte, and valid', () => {
+  for (const { seq, size, receipt } of CHECKPOINTS.receipts) {
+    assert.equal(receiptOf(seq, size), receipt);
+    assert.deepEqual(openReceipt(receipt, SIGNER), { seq, size, hmac: macs[seq - 1] });
+  }
+  assert.equal(CHECKPOINTS.receipts.length, 21);
+});
+
+test('a receipt does not prove another entry, position or size', () => {
+  for (let seq = 1; seq <= 7; seq++) {
+    for (const hmac of macs) {
+      const isEntry = seq === 4 && hmac === macs[3];
+      assert.equal(openReceipt(formatReceipt({ ...PARTS, seq, hmac }), SIGNER) !== null, isEntry, `${seq}`);
+    }
+  }
+  for (const { size, note } of CHECKPOINTS.checkpoints) {
+    const moved = formatReceipt({ ...PARTS, checkpoint: note });
+    assert.equal(openReceipt(moved, SIGNER) !== null, size === 6, `${size}`);
+  }
+});
+
+test('the receipt of the only entry has one position', () => {
+  const only = receiptOf(1, 1);
+  assert.equal(openReceipt(only, SIGNER)?.seq, 1);
+  assert.equal(openReceipt(only.replace('index 0', 'index 5'), SIGNER), null);
+});
+
+test('cosignatures of a receipt’s checkpoint are ignored', () => {
+  assert.equal(openReceipt(`${receiptOf(4, 6)}— witness.example/w1 AAAAAAA=\n`, SIGNER)?.seq, 4);
 });

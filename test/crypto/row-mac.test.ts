@@ -1,8 +1,11 @@
 // The MACs of authenticated rows, frozen in test/vectors/rows-v3.json.
 
 import assert from 'node:assert/strict';
+import { createHmac, createSecretKey } from 'node:crypto';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import type { IdempotencyRecord } from '../../src/core/idempotency.ts';
+import { SetDigest } from '../../src/crypto/row-mac.ts';
 import { isAuthentic as isRowAuthentic, withMac } from '../../src/ledger/authenticated-rows.ts';
 import type { Agent } from '../../src/vault/agents/agent.ts';
 import type { Credential } from '../../src/vault/credentials/credential.ts';
@@ -10,6 +13,7 @@ import type { Operator } from '../../src/vault/operators/operator.ts';
 import type { Policy } from '../../src/vault/policies/policy.ts';
 import type { Session } from '../../src/vault/sessions/session.ts';
 import type { TargetBinding } from '../../src/vault/use/target.ts';
+import { runs } from '../kit/property.ts';
 import { keysFrom, keysOf, readVectors } from './vectors.ts';
 
 type RowVector = { readonly mac: string } & (
@@ -73,4 +77,42 @@ test('a row without a MAC, which only damage leaves, is not authentic', () => {
   for (const mac of [null, undefined, 7]) {
     assert.equal(isRowAuthentic(keys.row, 'policy', { name: 'p', mac } as never), false);
   }
+});
+
+// The digest of agents, operators and policies. SOURCE: docs/formats.md, "State in the log".
+
+const key = createSecretKey(Buffer.alloc(32, 7));
+const mac = (...fields: readonly string[]): Buffer =>
+  createHmac('sha256', Buffer.alloc(32, 7)).update(JSON.stringify(fields)).digest();
+
+/** The digest as docs/formats.md defines it. */
+function expected(members: ReadonlyMap<string, string>): string {
+  const sum = Buffer.alloc(32);
+  for (const [name, value] of members) {
+    for (const [at, byte] of mac('leasehold-control-member-v1', name, value).entries()) sum[at] = (sum[at] ?? 0) ^ byte;
+  }
+  return mac('leasehold-control-set-v1', String(members.size), sum.toString('base64')).toString('base64');
+}
+
+test('updated step by step it equals the digest of the set, in any order, and different sets differ', () => {
+  const names = fc.constantFrom('agent:a', 'agent:b', 'policy:a', 'policy:b', 'policy:c');
+  const steps = fc.array(fc.tuple(names, fc.option(fc.constantFrom('1', '2', '3'))), { maxLength: 30 });
+  fc.assert(
+    fc.property(steps, (list) => {
+      const members = new Map<string, string>();
+      const digest = new SetDigest(key);
+      const seen = new Map<string, string>();
+      for (const [name, value] of list) {
+        if (value === null) digest.delete(name);
+        else digest.put(name, value);
+        if (value === null) members.delete(name);
+        else members.set(name, value);
+        assert.equal(digest.toString(), expected(members));
+        seen.set(JSON.stringify([...members].sort()), digest.toString());
+      }
+      assert.equal(new SetDigest(key, [...members].reverse()).toString(), digest.toString());
+      assert.equal(new Set(seen.values()).size, seen.size);
+    }),
+    runs(300),
+  );
 });

@@ -3,8 +3,8 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { slotPrivateKey, slotPublicKey, wrapRoot } from '../../src/crypto/key-slots.ts';
-import { parseRootKey, VaultKeys } from '../../src/crypto/keys.ts';
 import { encryptKeyset } from '../../src/crypto/keyset.ts';
+import { parseRootKey, VaultKeys } from '../../src/crypto/vault-keys.ts';
 import type { KeySlot, SlotId, SlotName, VaultId } from '../../src/vault/keys/keyset.ts';
 
 /** The content of the file; its test knows the type. */

@@ -5,7 +5,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import postgres from 'postgres';
 import { readMigrations } from '../../src/store/migrations.ts';
-import { parseAddress } from '../../src/store/postgres/address.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { closeUsers, type Scope } from './directory.ts';
 import { createPostgres } from './postgres.ts';

@@ -1,5 +1,5 @@
 /** The keys of a vault that a service has created, whether it runs or not. */
-import type { VaultKeys } from '../../src/crypto/keys.ts';
+import type { VaultKeys } from '../../src/crypto/vault-keys.ts';
 import { type Configuration, readConfiguration } from '../../src/server/configuration.ts';
 import { readVaultKeys } from '../../src/server/offline-keys.ts';
 import { databaseUrlOf } from './stores.ts';

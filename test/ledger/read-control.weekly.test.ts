@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { subjectOf } from '../../src/core/resources.ts';
-import { VaultKeys } from '../../src/crypto/keys.ts';
+import { VaultKeys } from '../../src/crypto/vault-keys.ts';
 import { withMac } from '../../src/ledger/authenticated-rows.ts';
 import { readControl } from '../../src/ledger/read-control.ts';
 import { readControlStates } from '../../src/store/recorded-states.ts';

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { authorize } from '../../src/core/authorize.ts';
 import type { PolicyName } from '../../src/core/names.ts';
+import { authorize } from '../../src/core/operation.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import { createPolicy, listPolicies } from '../../src/vault/policies/endpoints.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';

@@ -197,7 +197,7 @@ test('the service starts from the package with its tuned flags, and serves the l
 });
 
 test('nothing but the client library can be imported from the package', () => {
-  const { status, stderr } = node(['--input-type=module', '-e', `import 'leasehold/dist/crypto/keys.js'`]);
+  const { status, stderr } = node(['--input-type=module', '-e', `import 'leasehold/dist/crypto/vault-keys.js'`]);
   assert.equal(status, 1);
   assert.match(stderr, /ERR_PACKAGE_PATH_NOT_EXPORTED/);
 });

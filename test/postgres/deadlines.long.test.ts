@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseAddress } from '../../src/store/postgres/address.ts';
 import { Connection, withDeadline } from '../../src/store/postgres/connection.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { newDatabase } from '../kit/database.ts';
 
 const TIMEOUT_MS = 200;

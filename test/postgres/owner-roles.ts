@@ -1,8 +1,8 @@
 /** A database as docs/cluster.md describes it: owned by one role, used by another that owns nothing. */
 import { randomBytes } from 'node:crypto';
-import { parseAddress } from '../../src/store/postgres/address.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
+import { updateSchema } from '../../src/store/postgres/migrate.ts';
 import { REQUIRED_PRIVILEGES } from '../../src/store/postgres/privileges.ts';
-import { updateSchema } from '../../src/store/postgres/schema-admin.ts';
 import { newDatabase } from '../kit/database.ts';
 import type { Scope } from '../kit/directory.ts';
 import { querySql } from '../kit/postmaster.ts';

@@ -7,19 +7,20 @@ import { after, test } from 'node:test';
 import type { ActorName, AgentId, CredentialId, LeaseId, TokenHash } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import {
+  type ApprovalQuery,
   countApprovals,
   findAnswered,
   findApproval,
   findTimedOut,
   listApprovals,
+  NEWEST_APPROVAL,
 } from '../../src/store/approval-lists.ts';
 import { countEntries, findSeqAt, readEntries, readHead } from '../../src/store/audit-log.ts';
-import { listCredentials } from '../../src/store/credential-lists.ts';
-import { countLeases, countRevokedBy, listLeases } from '../../src/store/lease-lists.ts';
-import { parseAddress } from '../../src/store/postgres/address.ts';
+import { FIRST_CREDENTIAL, listCredentials } from '../../src/store/credential-lists.ts';
+import { countLeases, countRevokedBy, listLeases, NEWEST_LEASE } from '../../src/store/lease-lists.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { POSTGRES_DIALECT } from '../../src/store/postgres/dialect.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
-import { type ApprovalQuery, FIRST_CREDENTIAL, NEWEST_APPROVAL, NEWEST_LEASE } from '../../src/store/queries.ts';
 import { isDeregistered, readSession } from '../../src/store/vault-metadata.ts';
 import type { ApprovalId } from '../../src/vault/approvals/approval.ts';
 import { ENDED_LEASE_RETENTION_MS } from '../../src/vault/leases/lease.ts';

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseAddress } from '../../src/store/postgres/address.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
+import { updateSchema } from '../../src/store/postgres/migrate.ts';
 import { REQUIRED_PRIVILEGES } from '../../src/store/postgres/privileges.ts';
-import { updateSchema } from '../../src/store/postgres/schema-admin.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { querySql } from '../kit/postmaster.ts';
 import { startTestService } from '../kit/service.ts';

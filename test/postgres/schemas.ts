@@ -1,6 +1,6 @@
 /** Shared by the tests of the schema: opens and closes a store, and describes a schema. */
 import { readMigrations } from '../../src/store/migrations.ts';
-import { parseAddress } from '../../src/store/postgres/address.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { querySql } from '../kit/postmaster.ts';
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { parseAddress } from '../../src/store/postgres/address.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { newOperatorKey } from '../kit/operators.ts';
 import { querySql } from '../kit/postmaster.ts';

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { entryMac } from '../../src/crypto/chain.ts';
-import { parseAddress } from '../../src/store/postgres/address.ts';
+import { parseAddress } from '../../src/store/postgres/database-url.ts';
 import { PostgresStore } from '../../src/store/postgres/store.ts';
 import { GENESIS_MAC } from '../../src/vault/audit/audit-entry.ts';
-import { verifyInParallel } from '../../src/vault/audit/verification/pool.ts';
+import { verifyInParallel } from '../../src/vault/audit/verification/verification-threads.ts';
 import { anEntry, KEYS } from '../contract/rows.ts';
 import { keysFrom } from '../crypto/vectors.ts';
 import { newDatabase } from '../kit/database.ts';

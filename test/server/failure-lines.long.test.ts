@@ -50,7 +50,7 @@ test('a checkpoint that contradicts the log', async (t) => {
   const lines: unknown[][] = [];
   const { stop } = startCheckpointing(vault.ledger, vault.checkpoints, (...line) => lines.push(line));
   await stop();
-  const reason = 'The stored checkpoint of 1 entries was altered: the log was rolled back or altered.';
+  const reason = 'The stored checkpoint of 1 entries was altered: the audit log was rolled back or altered.';
   assert.deepEqual(lines[0], [`a checkpoint of the audit log could not be signed; the server retries: ${reason}`]);
 });
 

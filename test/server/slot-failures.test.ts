@@ -6,7 +6,7 @@ import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
-import { VaultKeys } from '../../src/crypto/keys.ts';
+import { VaultKeys } from '../../src/crypto/vault-keys.ts';
 import { openUnattended } from '../../src/server/open-keys.ts';
 import { slotSecretsOf } from '../../src/server/slots/slot-secrets.ts';
 import { transitSlots } from '../../src/server/slots/transit.ts';

@@ -8,11 +8,12 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { describeFailure } from '../../src/server/operator-errors.ts';
 import { readHead } from '../../src/store/audit-log.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import { readMigrations } from '../../src/store/migrations.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
-import { DatabaseLock } from '../../src/store/sqlite/lock.ts';
+import { DatabaseLock } from '../../src/store/sqlite/database-lock.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import {
   aCredential,
@@ -238,7 +239,7 @@ test('while another connection writes to a vault, it is unavailable, and nothing
 
 /** Takes the lock in a separate process; resolves to whether that process holds it. */
 async function lockElsewhere(t: TestContext, file: string) {
-  const module = pathToFileURL(join(ROOT, 'src/store/sqlite/lock.ts')).href;
+  const module = pathToFileURL(join(ROOT, 'src/store/sqlite/database-lock.ts')).href;
   const script = `import { DatabaseLock } from ${JSON.stringify(module)};
     const lock = DatabaseLock.take(${JSON.stringify(file)});
     console.log(lock === null ? 'taken' : 'held');
@@ -309,5 +310,19 @@ test('a database of the first schema gets the columns that were added since', (t
   assert.deepEqual(
     { ...opened.prepare('SELECT name, expires_at FROM policies').get() },
     { name: 'p', expires_at: null },
+  );
+});
+
+test('a lock file that cannot be created is reported with its name and the remedy, and no backup is advised', (t) => {
+  const file = join(temporaryDirectory(t), 'missing', 'lock');
+  assert.throws(
+    () => DatabaseLock.take(file),
+    (error) => {
+      const line = describeFailure(error)?.line ?? '';
+      assert.ok(line.startsWith(`${file}: SQLite: unable to open database file.`), line);
+      assert.match(line, /room for another file \(df -i\)/);
+      assert.doesNotMatch(line, /restore|altered|damaged/i);
+      return true;
+    },
   );
 });

@@ -7,16 +7,17 @@ import { type TestContext, test } from 'node:test';
 import type { ActorName, AgentId } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import {
+  type ApprovalQuery,
   countApprovals,
   findAnswered,
   findLiveApprovals,
   findTimedOut,
   listApprovals,
+  NEWEST_APPROVAL,
 } from '../../src/store/approval-lists.ts';
 import { findSeqAt, readHead } from '../../src/store/audit-log.ts';
-import { countCredentials, listCredentials } from '../../src/store/credential-lists.ts';
-import { countLeases, countRevokedBy, listLeases } from '../../src/store/lease-lists.ts';
-import { type ApprovalQuery, FIRST_CREDENTIAL, NEWEST_APPROVAL, NEWEST_LEASE } from '../../src/store/queries.ts';
+import { countCredentials, FIRST_CREDENTIAL, listCredentials } from '../../src/store/credential-lists.ts';
+import { countLeases, countRevokedBy, listLeases, NEWEST_LEASE } from '../../src/store/lease-lists.ts';
 import { AccessCounts } from '../../src/store/sqlite/access-counts.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
 import { sqliteDialect } from '../../src/store/sqlite/dialect.ts';

@@ -4,7 +4,7 @@ import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { verifyInParallel } from '../../src/vault/audit/verification/pool.ts';
+import { verifyInParallel } from '../../src/vault/audit/verification/verification-threads.ts';
 import { type OpenedVault, verify } from '../vault/fixture.ts';
 import { openLongVault } from '../vault/verification-log.ts';
 

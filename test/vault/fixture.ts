@@ -33,12 +33,11 @@ import { Reencryption, type ReencryptionParts } from '../../src/vault/keys/reenc
 import { BreakGlass } from '../../src/vault/operators/break-glass.ts';
 import { Advisories } from '../../src/vault/overview/advisories.ts';
 import { ScanTurns } from '../../src/vault/paging.ts';
-import type { AgentKeyStore, SlotSecrets } from '../../src/vault/ports.ts';
+import type { AgentKeyStore, SlotSecrets, VaultAccess } from '../../src/vault/ports.ts';
 import { LoginThrottle } from '../../src/vault/sessions/login-throttle.ts';
 import { UseLimits } from '../../src/vault/use/use-limits.ts';
 import { Uses } from '../../src/vault/use/uses.ts';
 import type { OwnNode, Vault } from '../../src/vault/vault.ts';
-import type { VaultAccess } from '../../src/vault/vault-access.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { keepDatabase, openStore, STORE } from '../kit/stores.ts';
 

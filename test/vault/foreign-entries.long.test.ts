@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RANGE_ENTRIES } from '../../src/vault/audit/verification/pool.ts';
+import { RANGE_ENTRIES } from '../../src/vault/audit/verification/verification-threads.ts';
 import { ENTRY_COLUMNS, executeSql, openDirectDb, selectRows } from '../kit/direct-db.ts';
 import { STORE } from '../kit/stores.ts';
 import { openVault, put, verify } from './fixture.ts';

@@ -85,7 +85,7 @@ test('the error of a commit with unknown outcome says so and how to retry; other
       /^It is unknown whether the request was recorded; no value was returned\. .*Idempotency-Key.* safely\.$/,
     ],
     ['fatal', /^It is unknown whether the request was recorded; no value was returned\./],
-    ['unavailable', /^The service could not record the request, and nothing was done\./],
+    ['unavailable', /^The server could not record the request, and nothing was done\./],
   ] as const) {
     const vault = await openVault(t, {
       inFront: withCommit(async () => {

@@ -5,9 +5,8 @@ import { test } from 'node:test';
 import type { CredentialType, PolicyName } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
-import { listCredentials } from '../../src/store/credential-lists.ts';
-import { countLeases } from '../../src/store/lease-lists.ts';
-import { FIRST_CREDENTIAL, NEWEST_LEASE } from '../../src/store/queries.ts';
+import { FIRST_CREDENTIAL, listCredentials } from '../../src/store/credential-lists.ts';
+import { countLeases, NEWEST_LEASE } from '../../src/store/lease-lists.ts';
 import { Secret } from '../../src/vault/credentials/credential.ts';
 import { remove } from '../../src/vault/credentials/credential-operations.ts';
 import {

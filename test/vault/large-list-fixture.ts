@@ -2,7 +2,7 @@
 import type { TestContext } from 'node:test';
 import type { CredentialId, CredentialType } from '../../src/core/names.ts';
 import { subjectOf } from '../../src/core/resources.ts';
-import type { VaultKeys } from '../../src/crypto/keys.ts';
+import type { VaultKeys } from '../../src/crypto/vault-keys.ts';
 import { withMac } from '../../src/ledger/authenticated-rows.ts';
 import { ENDED_LEASE_RETENTION_MS } from '../../src/vault/leases/lease.ts';
 import { ENTRY_COLUMNS, executeSql, LEASE_COLUMNS } from '../kit/direct-db.ts';

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
-import type { VaultKeys } from '../../src/crypto/keys.ts';
 import { CompactRange, type TreeNode } from '../../src/crypto/tree.ts';
+import type { VaultKeys } from '../../src/crypto/vault-keys.ts';
 import { readVaultState, toStoredNodes } from '../../src/ledger/vault-state.ts';
 import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import type { Store } from '../../src/store/port.ts';

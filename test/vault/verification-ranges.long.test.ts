@@ -2,7 +2,7 @@
 // sequential scan, wherever it is.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { pauseMs, RANGE_ENTRIES, verifyInParallel } from '../../src/vault/audit/verification/pool.ts';
+import { pauseMs, RANGE_ENTRIES, verifyInParallel } from '../../src/vault/audit/verification/verification-threads.ts';
 import { readLog, verify } from './fixture.ts';
 import { assertSameBreak, HOW, openLongVault, tamper } from './verification-log.ts';
 

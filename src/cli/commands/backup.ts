@@ -1,10 +1,9 @@
 /** `leasehold backup`: writes an encrypted backup of a vault in use, or verifies one. */
 import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { checkRecipients, type Lock, type Opener } from '../../backup/encryption.ts';
+import { checkRecipients, type Lock, type Opener, parseIdentities, parseRecipients } from '../../backup/encryption.ts';
 import { BackupError } from '../../backup/errors.ts';
 import { assertAbsent, type BackupSummary, verifyBackup, type WrittenBackup, writeBackup } from '../../backup/file.ts';
-import { parseIdentities, parseRecipients } from '../../backup/keys.ts';
 import type { BackupHeader } from '../../backup/records.ts';
 import { type FlagValues, list, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';

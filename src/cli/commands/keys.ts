@@ -2,8 +2,8 @@
 
 import { isLoopback } from '../../client/server-url.ts';
 import { newPassphraseParameters, slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
-import { parseRootKey } from '../../crypto/keys.ts';
 import { newShares, parseShare } from '../../crypto/shares.ts';
+import { parseRootKey } from '../../crypto/vault-keys.ts';
 import { parseField } from '../../engine/field.ts';
 import { choice, text, toggle, wholeNumber, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';

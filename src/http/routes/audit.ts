@@ -16,9 +16,9 @@ import type {
   VerificationProgress as ProgressResponse,
   Verification as VerificationResponse,
 } from '../../api/types.ts';
-import { authorize } from '../../core/authorize.ts';
+import { parseTimestamp } from '../../core/filter-timestamp.ts';
 import { parseActorName } from '../../core/names.ts';
-import { parseTimestamp } from '../../core/timestamp.ts';
+import { authorize } from '../../core/operation.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { toTimestamp } from '../../engine/timestamp.ts';
 import {

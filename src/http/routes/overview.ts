@@ -13,7 +13,7 @@ import type { Matrix as MatrixResponse, Tree as TreeResponse } from '../../api/t
 import { parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import { toTimestamp } from '../../engine/timestamp.ts';
-import { readAttention } from '../../vault/overview/advisories.ts';
+import { readAdvisories } from '../../vault/overview/advisories.ts';
 import { readTree, type TreeLevel } from '../../vault/overview/credential-tree.ts';
 import { type AccessMatrix, readMatrix } from '../../vault/overview/matrix.ts';
 import { listNodes, readActivity } from '../../vault/overview/nodes.ts';
@@ -82,14 +82,14 @@ export const overviewRoutes: readonly Route[] = [
     },
   }),
   route({
-    id: 'readAttention',
+    id: 'readAdvisories',
     method: 'GET',
     path: '/api/v1/attention',
     summary: 'List what an operator should look at.',
     permission: 'service.read',
     data: Type.Array(replySchema(AttentionItem)),
     async handle({ vault, context, listSignal }) {
-      return { data: (await readAttention(vault, context, listSignal())).map(AttentionItem.toReply) };
+      return { data: (await readAdvisories(vault, context, listSignal())).map(AttentionItem.toReply) };
     },
   }),
   route({

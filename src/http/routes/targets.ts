@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { Path } from '../../api/fields.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
-import { authorize } from '../../core/authorize.ts';
+import { authorize } from '../../core/operation.ts';
 import { parsePath } from '../../core/path.ts';
 import {
   CatalogueService,

@@ -3,12 +3,11 @@
  * backup of any node, and the uses of the data key. Rows are read in short steps when a scrape asks, and rarely enough
  * to use at most a fiftieth of the time. Leases older than the oldest active one have ended and are not read again.
  */
-import type { VaultKeys } from '../../crypto/keys.ts';
+import type { VaultKeys } from '../../crypto/vault-keys.ts';
 import type { Clock } from '../../ledger/clock.ts';
-import { listEntries, readHead } from '../../store/audit-log.ts';
-import { countActiveLeases } from '../../store/lease-lists.ts';
+import { type AuditFilter, listEntries, readHead } from '../../store/audit-log.ts';
+import { countActiveLeases, NEWEST_LEASE } from '../../store/lease-lists.ts';
 import type { Store } from '../../store/port.ts';
-import { type AuditFilter, NEWEST_LEASE } from '../../store/queries.ts';
 import type { ResultOf } from '../../store/statement.ts';
 import { countOpenSessions, readEncryptionCounts } from '../../store/vault-metadata.ts';
 import { STEP_ROWS, yieldToEventLoop } from '../../vault/paging.ts';

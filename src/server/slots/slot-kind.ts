@@ -4,7 +4,7 @@
  * directory that only the server can read. SOURCE: systemd.exec(5), "Credentials".
  */
 import { statSync } from 'node:fs';
-import { parseRootKey } from '../../crypto/keys.ts';
+import { parseRootKey } from '../../crypto/vault-keys.ts';
 import { errnoSuffix, StartupError } from '../../platform/errors.ts';
 import { childPath } from '../../platform/paths.ts';
 import { readSecretBytes } from '../../platform/private-files.ts';

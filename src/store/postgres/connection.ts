@@ -6,7 +6,7 @@
 import type postgres from 'postgres';
 import { StoreError } from '../errors.ts';
 import { type Procedure, type Row, type Statement, sql, type Value } from '../statement.ts';
-import { type DatabaseHost, describeHost, type PostgresAddress, sslModeFor } from './address.ts';
+import { type DatabaseHost, describeHost, type PostgresAddress, sslModeFor } from './database-url.ts';
 import { CONNECT_TIMEOUT_MS, connect, type Purpose } from './driver.ts';
 import { toStoreError } from './errors.ts';
 

@@ -1,7 +1,8 @@
 /** The SQL that only PostgreSQL needs. */
+import type { CredentialId } from '../../core/names.ts';
 import { type Dialect, numberIn, ordered, toCounted, unionAll } from '../dialect.ts';
 import { CREDENTIALS } from '../schema.ts';
-import { raw, sql } from '../statement.ts';
+import { type Procedure, raw, sql } from '../statement.ts';
 
 /** A few milliseconds of the server. */
 const CHUNK_ROWS = 5000;
@@ -54,6 +55,14 @@ export const POSTGRES_DIALECT: Dialect = {
     return rows.map((row) => toCounted(row, numberIn(row, 'access_count')));
   },
 };
+
+export function* readAccessCount(id: CredentialId): Procedure<number> {
+  const [row] = yield sql`
+    SELECT coalesce((SELECT count FROM access_counts WHERE credential_id = ${id}), 0)
+      + (SELECT count(*) FROM leases WHERE seq > (SELECT through_seq FROM access_count_progress) AND credential_id = ${id} AND kind = 'retrieve') AS n,
+      EXISTS (SELECT 1 FROM credentials WHERE id = ${id}) AS is_there`;
+  return row?.['is_there'] === true ? numberIn(row, 'n') : 0;
+}
 
 /** An array literal. SOURCE: postgresql.org/docs/current/arrays.html, "Array Input and Output Syntax". */
 export function textArray(texts: Iterable<string>): string {

@@ -2,7 +2,7 @@
 import { createConnection, type Socket } from 'node:net';
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
 import postgres from 'postgres';
-import { type DatabaseHost, type PostgresAddress, type SslMode, sslModeFor } from './address.ts';
+import { type DatabaseHost, type PostgresAddress, type SslMode, sslModeFor } from './database-url.ts';
 
 /** Session settings. They are explicit, so that defaults of the role or the database cannot weaken them. */
 const SETTINGS = {
@@ -13,7 +13,7 @@ const SETTINGS = {
   default_transaction_isolation: 'read committed',
   /** A suspended node must not hold the lock. */
   idle_in_transaction_session_timeout: 2000,
-  /** Longer, so that a node that waits for a suspended one gets the lock after it. */
+  /** Longer, so that a node that waits for a suspended one obtains the lock after it. */
   lock_timeout: 3000,
 } as const;
 
@@ -105,7 +105,6 @@ function untypedOptions({ host, signal }: ConnectRequest): object {
   };
 }
 
-/** @throws system errors */
 function openSocket(host: DatabaseHost, signal: AbortSignal): Promise<Socket> {
   const target = host.kind === 'unix' ? { path: host.socket } : { host: host.host, port: host.port };
   // The buffer holds a whole batch, so that its rows are sent without waiting for the socket.

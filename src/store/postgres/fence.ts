@@ -1,6 +1,6 @@
 /**
  * Checks that a server's log contains the last entry that this process has seen. A server that lacks it is behind or on
- * another history: an old primary that came back, or a standby that lagged when it was promoted. INVARIANT: nothing
+ * another history: a former primary that came back, or a standby that lagged when it was promoted. INVARIANT: nothing
  * that such a server returns reaches a caller.
  */
 import { StoreError } from '../errors.ts';
@@ -14,17 +14,17 @@ export class LostEntryError extends StoreError {
   constructor(connection: Connection, { seq }: SeenEntry, found: string) {
     super(
       'unavailable',
-      `the log has lost entry ${seq}, which this node has seen: it ${found} at ${connection.host}. Was a lagging standby promoted, a backup restored, or did a former primary come back? The node decides nothing on this log and reads nothing from it. Stop that server and bring back the one with the entry; or restart every node, and run leasehold audit accept-rollback on each`,
+      `the audit log has lost entry ${seq}, which this node has seen: it ${found} at ${connection.host}. Was a lagging standby promoted, a backup restored, or did a former primary come back? The node does not use this server. Stop that server and bring back the one with the entry; or restart every node, and run leasehold audit accept-rollback on each`,
     );
     this.connection = connection;
   }
 }
 
-/** What the log has instead of the entry. */
+/** Describes the audit log's content in place of the entry. */
 export const describeMissing = (link: string | null, lastSeq: number): string =>
   link === null ? `ends at entry ${lastSeq}` : 'contains a different one';
 
-/** Checks that the log contains the entry; null for none yet. @throws LostEntryError; errors of the driver */
+/** Checks that the audit log contains the entry; null for none yet. @throws LostEntryError; errors of the driver */
 export async function assertContains(connection: Connection, seen: SeenEntry | null): Promise<void> {
   if (seen === null) return;
   const [row] = await connection.query`SELECT hmac FROM audit_entries WHERE seq = ${seen.seq}::bigint`;

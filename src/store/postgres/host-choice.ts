@@ -5,8 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreError } from '../errors.ts';
 import type { SeenEntry } from '../store.ts';
-import { type DatabaseHost, describeHost, type PostgresAddress } from './address.ts';
 import { Connection, READ_ONLY, withDeadline } from './connection.ts';
+import { type DatabaseHost, describeHost, type PostgresAddress } from './database-url.ts';
 import { toStoreError } from './errors.ts';
 import { assertContains, LostEntryError } from './fence.ts';
 

@@ -5,10 +5,10 @@
  */
 import { StoreError } from '../errors.ts';
 import { type Connection, withDeadline } from './connection.ts';
+import type { Hosts } from './database-hosts.ts';
 import { type Purpose, RESPONSE_TIMEOUT_MS } from './driver.ts';
 import { toStoreError } from './errors.ts';
 import { assertContains, readFenced } from './fence.ts';
-import type { Hosts } from './hosts.ts';
 
 const ACQUIRE_TIMEOUT_MS = 5000;
 

@@ -4,9 +4,9 @@ import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { StoredCheckpoint } from '../../vault/audit/proofs.ts';
 import type { InitialKeys } from '../../vault/keys/keyset.ts';
-import { insertCheckpoint, readCheckpoint } from '../audit-log.ts';
+import { insertCheckpoint, insertHead, readCheckpoint } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
-import type { Store, StoreMeasures } from '../port.ts';
+import type { Store, StoreMeasures, StreamLog } from '../port.ts';
 import { KEY_SLOTS, KEYSET } from '../schema.ts';
 import type { Procedure } from '../statement.ts';
 import type {
@@ -19,12 +19,11 @@ import type {
   SweepResult,
   WriteSet,
 } from '../store.ts';
-import type { StreamLog } from '../stream-log.ts';
-import { readAccessCount } from './access-counts.ts';
-import type { PostgresAddress } from './address.ts';
+import { insertVault } from '../vault-metadata.ts';
 import type { Connection } from './connection.ts';
-import { POSTGRES_DIALECT } from './dialect.ts';
-import { Hosts } from './hosts.ts';
+import { Hosts } from './database-hosts.ts';
+import type { PostgresAddress } from './database-url.ts';
+import { POSTGRES_DIALECT, readAccessCount } from './dialect.ts';
 import { insertItems } from './insert-rows.ts';
 import { prepareSchema } from './migrate.ts';
 import { Pool } from './pool.ts';
@@ -90,20 +89,14 @@ export class PostgresStore implements Store {
     return this.#hosts.unanswered;
   }
 
-  initialise(
-    keyCheck: string,
-    { seq, hmac, mac, epoch, tree, control }: Head,
-    now: number,
-    keys: InitialKeys,
-  ): Promise<void> {
+  initialise(keyCheck: string, head: Head, now: number, keys: InitialKeys): Promise<void> {
     return this.#pool.use((connection) =>
       atomically(connection, async () => {
-        await connection.query`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
-          VALUES (1, ${keyCheck}, ${now}, ${now}, ${keys.vaultId})`;
+        await connection.execute(insertVault(keyCheck, keys.vaultId, now, now));
         await connection.query`INSERT INTO access_count_progress (id, through_seq) VALUES (1, 0)`;
-        await insertKeys(connection, keys);
-        await connection.query`INSERT INTO audit_head (id, seq, hmac, mac, epoch, tree, control)
-          VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, ${tree}, ${control})`;
+        await connection.execute(insertItems(KEYSET, [{ id: 1, ...keys.keyset }]));
+        await connection.execute(insertItems(KEY_SLOTS, keys.slots));
+        await connection.execute(insertHead(head));
       }),
     );
   }
@@ -153,7 +146,7 @@ export class PostgresStore implements Store {
   }
 
   readAccessCount(credentialId: CredentialId): Promise<number> {
-    return this.#pool.read((connection) => readAccessCount(connection, credentialId));
+    return this.run(readAccessCount(credentialId));
   }
 
   readTime(): Promise<number> {
@@ -194,9 +187,4 @@ async function atomically<T>(connection: Connection, work: () => Promise<T>): Pr
     await connection.query`ROLLBACK`.catch(() => connection.close());
     throw error;
   }
-}
-
-async function insertKeys(connection: Connection, { keyset, slots }: InitialKeys): Promise<void> {
-  await connection.execute(insertItems(KEYSET, [{ id: 1, ...keyset }]));
-  await connection.execute(insertItems(KEY_SLOTS, slots));
 }

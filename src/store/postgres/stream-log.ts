@@ -1,15 +1,16 @@
 /**
- * The log of a shared database for one stream, over one connection. An advisory lock of that connection makes this the
- * only node that sends the stream. INVARIANT: a position is saved only over the connection that holds the lock.
+ * The audit log of a shared database for one stream, over one connection. An advisory lock of that connection makes
+ * this the only node that sends the stream. INVARIANT: a position is saved only over the connection that holds the
+ * lock.
  */
-import { readEntries } from '../audit-log.ts';
+import { readEntries, readLastSeq, readPosition, savePosition } from '../audit-log.ts';
+import type { StreamLog } from '../port.ts';
 import type { Procedure } from '../statement.ts';
-import { readLastSeq, readPosition, type StreamLog, savePosition } from '../stream-log.ts';
 import { type Connection, withDeadline } from './connection.ts';
+import type { Hosts } from './database-hosts.ts';
 import { RESPONSE_TIMEOUT_MS } from './driver.ts';
 import { toStoreError } from './errors.ts';
 import { assertContains } from './fence.ts';
-import type { Hosts } from './hosts.ts';
 
 export class PostgresStreamLog implements StreamLog {
   readonly #hosts: Hosts;

@@ -11,10 +11,9 @@ import { StoreError } from '../errors.ts';
 import type { Row } from '../statement.ts';
 import type { ClusterState, Head, LoadedView, SeenEntry, StoreTransaction, WriteSet } from '../store.ts';
 import { type Connection, withDeadline } from './connection.ts';
-import { readControl } from './control-changes.ts';
 import { toStoreError } from './errors.ts';
 import { describeMissing, LostEntryError } from './fence.ts';
-import { loadRows } from './loader.ts';
+import { loadRows, readControl } from './loader.ts';
 import { PostgresBatchWriter, prepareWrites } from './writer.ts';
 
 /** Longer than the lock time-out of the server: after it, the server is unresponsive. */
@@ -60,7 +59,6 @@ export async function beginTransaction(
   }
 }
 
-/** @throws LostEntryError */
 function assertSeen(connection: Connection, seen: SeenEntry, state: Row): void {
   const link = typeof state['seen_link'] === 'string' ? state['seen_link'] : null;
   if (link === seen.hmac) return;
@@ -89,7 +87,7 @@ function readState(connection: Connection, seenSeq: number) {
 /** Takes one round trip and no lock. @throws errors of the driver */
 export async function loadUnlocked(connection: Connection, reads: readonly ReadSet[]): Promise<LoadedView> {
   const [, heads, [state], found] = await Promise.all([
-    // WHY one snapshot: a row and what the log records about it, or a policy, must not be of different moments.
+    // WHY one snapshot: a row and what the audit log records about it, or a policy, must not be of different moments.
     connection.query`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`,
     connection.query`SELECT seq, hmac, mac, epoch, tree, control FROM audit_head WHERE id = 1`,
     readState(connection, 0),

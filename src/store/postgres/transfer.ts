@@ -1,5 +1,6 @@
 /** Reads a vault from PostgreSQL, without changing it, and writes one into an empty database. */
 import { HELD_RESOURCES } from '../../core/resources.ts';
+import { insertHead } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
 import { RESOURCE_TABLES, TABLES } from '../schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from '../statement.ts';
@@ -14,9 +15,9 @@ import {
   type TransferTarget,
   type VaultMetadata,
 } from '../transfer.ts';
-import { isEmpty, readRootKeyCheck } from '../vault-metadata.ts';
-import type { PostgresAddress } from './address.ts';
+import { insertVault, isEmpty, readRootKeyCheck } from '../vault-metadata.ts';
 import { Connection } from './connection.ts';
+import type { PostgresAddress } from './database-url.ts';
 import type { Purpose } from './driver.ts';
 import { sqlStateOf, toStoreError } from './errors.ts';
 import { assertContains } from './fence.ts';
@@ -132,7 +133,7 @@ export class PostgresTarget extends Transaction implements TransferTarget {
   static async open(address: PostgresAddress, metadata: VaultMetadata): Promise<PostgresTarget | null> {
     const target = new PostgresTarget(await Transaction.connect(address, 'writing', 'READ COMMITTED'), metadata);
     try {
-      // Another restore waits for it, and a node cannot create a vault meanwhile.
+      // Another restore waits for it, and no node can create a vault until then.
       await target.run(execute(sql`LOCK TABLE vault IN EXCLUSIVE MODE`));
       if ((await target.run(isEmpty())) && (await target.run(readRootKeyCheck())) === null) return target;
       target.close();
@@ -165,15 +166,9 @@ export class PostgresTarget extends Transaction implements TransferTarget {
   async commit(): Promise<void> {
     const { vaultId, createdAt, highWaterTime, head, highestSeq } = this.#metadata;
     const statements = [
-      sql`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
-        VALUES (1, ${UNPUBLISHED}, ${createdAt}, ${highWaterTime}, ${vaultId})`,
+      insertVault(UNPUBLISHED, vaultId, createdAt, highWaterTime),
       sql`INSERT INTO access_count_progress (id, through_seq) VALUES (1, ${highestSeq})`,
-      ...(head === null
-        ? []
-        : [
-            sql`INSERT INTO audit_head (id, seq, hmac, mac, epoch, tree, control)
-              VALUES (1, ${head.seq}, ${head.hmac}, ${head.mac}, ${head.epoch}, ${head.tree}, ${head.control})`,
-          ]),
+      ...(head === null ? [] : [insertHead(head)]),
       // The copy is verified before the server would collect statistics, without which it scans whole tables.
       raw(`ANALYZE ${TABLES.map(({ name }) => name).join(', ')}`),
       raw('COMMIT'),
@@ -181,12 +176,12 @@ export class PostgresTarget extends Transaction implements TransferTarget {
     for (const statement of statements) await this.run(execute(statement));
   }
 
-  /** Makes what was committed a vault. @throws StoreError */
+  /** Turns the committed copy into a vault. @throws StoreError */
   publish(): Promise<void> {
     return this.run(execute(sql`UPDATE vault SET key_check = ${this.#metadata.keyCheck}`));
   }
 
-  /** Deletes what was committed. @throws StoreError */
+  /** Deletes the committed copy. @throws StoreError */
   discard(): Promise<void> {
     const tables = [...TABLES.map(({ name }) => name), 'access_count_progress', 'audit_head', 'vault'];
     return this.run(execute(sql`TRUNCATE ${raw(tables.join(', '))}`));

@@ -32,7 +32,6 @@ export class PostgresBatchWriter implements ChangeTarget {
     this.#batch = batch;
   }
 
-  /** @throws the error of the first statement that failed */
   async commit(before: Head | null): Promise<void> {
     const { entries, changes, treeNodes, head } = this.#batch;
     for (const change of changes) this.#apply(change);
@@ -171,7 +170,10 @@ function writeHead(
  */
 function assertWritten(rows: readonly Row[]): void {
   if (rows.length === 1) return;
-  throw new StoreError('unknown', 'PostgreSQL: the head of the log changed during a transaction that had locked it');
+  throw new StoreError(
+    'unknown',
+    'PostgreSQL: the head of the audit log changed during a transaction that had locked it',
+  );
 }
 
 /** Prepares the statements of retrievals, logins and stores. */

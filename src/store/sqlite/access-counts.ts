@@ -2,7 +2,7 @@
  * Access counts per credential. A retrieval adds to a count in memory: writing each count with its batch would take a
  * quarter more processor time in the store, and twice the write-ahead log. Above a threshold a flush pass writes the
  * counts, some rows with each commit, in row order. Each row stores the last entry that its count includes, and
- * `audit_head` the entry up to which all retrievals are included: a start counts later retrievals from the log.
+ * `audit_head` the entry up to which all retrievals are included: startup counts later retrievals from the audit log.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 
@@ -10,7 +10,7 @@ export type CountRowId = number;
 
 /** A flush pass begins at this number of credentials in memory: of a million, about 20 then share a page. */
 const FLUSH_THRESHOLD_CREDENTIALS = 32_768;
-/** A flush pass also begins at this number of entries, which a start counts in a fraction of a second. */
+/** A flush pass also begins at this number of entries, which startup counts in a fraction of a second. */
 const FLUSH_THRESHOLD_ENTRIES = 100_000;
 /** About 0.3 ms. */
 const ROWS_PER_COMMIT = 256;
@@ -66,7 +66,7 @@ export class AccessCounts {
     );
     this.#throughSeq = Number(begin.get()?.['through']);
     // A deleted credential has no row; a later one with the same path counts from its own entry on. CROSS JOIN keeps
-    // the order: the log comes first.
+    // the order: the audit log comes first.
     const uncounted = database.prepare(
       `SELECT min(max(a.count_id, 0), ${Number.MAX_SAFE_INTEGER}) AS id FROM audit_entries e
        CROSS JOIN credentials c ON c.path = e.resource CROSS JOIN access_counts a ON a.count_id = c.count_id
@@ -81,7 +81,7 @@ export class AccessCounts {
     return Math.min(written + unwritten, Number.MAX_SAFE_INTEGER);
   }
 
-  /** Writes the counts of the log, which a start has in memory. Only before the first commit. */
+  /** Writes the counts of the audit log, which startup has in memory. Only before the first commit. */
   writeAll(): void {
     for (const [countId, count] of this.#pending) this.#add.run({ count, throughSeq: this.#throughSeq, countId });
   }

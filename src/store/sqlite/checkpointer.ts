@@ -50,7 +50,6 @@ export class Checkpointer {
   /** Set while writers must wait. Never rejects. */
   #writeBarrier: Promise<void> | null = null;
   #failure: StoreError | null = null;
-  /** The threads that were lost in a row. */
   #lostThreads = 0;
 
   constructor(database: DatabaseSync, file: string, options: CheckpointOptions = {}) {
@@ -139,7 +138,7 @@ export class Checkpointer {
       // SQLite does this on close, but not while another program has the database open.
       this.#database.exec('PRAGMA wal_checkpoint(PASSIVE)');
     } catch {
-      // The write-ahead log holds everything and is synced: the next start retries.
+      // The write-ahead log holds everything and is synced: the next startup retries.
     }
   }
 

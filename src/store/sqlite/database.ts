@@ -30,7 +30,7 @@ export function toStoreError(error: unknown): unknown {
       cause: error,
     });
   }
-  // A lock of the vault, or a stop, has closed it meanwhile.
+  // A lock of the vault, or a shutdown, has closed it.
   if (error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE')
     return new StoreError('unavailable', 'SQLite: the database is closed', { cause: error });
   if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return error;

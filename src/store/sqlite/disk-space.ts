@@ -47,7 +47,7 @@ export function assertServingSpace(file: string): void {
 }
 
 /**
- * Gives blocks to all pages of the index that the service will use, and changes nothing else. Call when the database is
+ * Gives blocks to all pages of the index that the server will use, and changes nothing else. Call when the database is
  * open, before anything else uses it. Returns the descriptor of the index, which the caller closes after the database.
  * WHY: closing any descriptor of a file ends all locks that the process has on it, and without the lock of SQLite the
  * next program that opens the database cuts the index off under this process, which ends it with SIGBUS.

@@ -5,15 +5,43 @@ import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { isRecorded, KEYED_RESOURCES, type KeyedResource, type RowOf, subjectOf } from '../../core/resources.ts';
 import type { CredentialVersion } from '../../vault/credentials/credential.ts';
-import { MAX_APPROVALS_OF_KEY } from '../queries.ts';
-import { CREDENTIAL_VERSIONS, KEY_SLOTS, LEASES, RESOURCE_TABLES } from '../schema.ts';
+import { MAX_APPROVALS_OF_KEY } from '../approval-lists.ts';
+import { CREDENTIAL_VERSIONS, CREDENTIALS, KEY_SLOTS, LEASES, RESOURCE_TABLES } from '../schema.ts';
 import type { Row } from '../statement.ts';
 import type { Authenticated, LoadedFromStore } from '../store.ts';
 import type { Table } from '../table.ts';
 import type { CountRowId } from './access-counts.ts';
-import type { CredentialCache, RecordedCredential } from './credential-cache.ts';
-import { CREDENTIAL_WITH_NEWEST, HISTORY, toCredentialWithNewest, VERSION } from './rows.ts';
+import type { CachedCredential, CredentialCache, RecordedCredential } from './credential-cache.ts';
 import { readAll } from './statements.ts';
+
+/** A credential by its path, with its newest version if that row stores it, for `toCredentialWithNewest`. */
+const CREDENTIAL_WITH_NEWEST = `SELECT ${CREDENTIALS.list.parts.join('')}, count_id, newest_at, newest_sealed
+  FROM credentials WHERE path = ?`;
+
+/** A version of a credential, from either table; bind both parameters twice. */
+const VERSION = `SELECT version, type, created_at, sealed FROM credential_versions
+  WHERE credential_id = ? AND version = ?
+  UNION ALL SELECT version, type, newest_at, newest_sealed FROM credentials
+  WHERE id = ? AND version = ? AND newest_sealed IS NOT NULL`;
+
+/** When each version of a credential was stored; bind the parameter twice. */
+const HISTORY = `SELECT version, created_at FROM credential_versions WHERE credential_id = ?
+  UNION ALL SELECT version, newest_at FROM credentials WHERE id = ? AND newest_sealed IS NOT NULL ORDER BY version`;
+
+type OwnColumns = [countId: number, newestAt: number | null, sealed: Uint8Array | null];
+
+/** `newest` is null if the row does not store it. */
+function toCredentialWithNewest(row: unknown): CachedCredential {
+  const values = row as unknown[];
+  const credential = CREDENTIALS.decodeArray(values);
+  const [countId, newestAt, sealed] = values.slice(CREDENTIALS.columns.length) as OwnColumns;
+  const { version, type } = credential;
+  return {
+    credential,
+    countId,
+    newest: newestAt === null || sealed === null ? null : { version, type, createdAt: newestAt, content: sealed },
+  };
+}
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] extends readonly (infer Item)[] ? Item[] : T[Key] };
 type Found = Mutable<Omit<LoadedFromStore, 'rows'>> & { readonly rows: Mutable<LoadedFromStore['rows']> };

@@ -11,11 +11,20 @@ import { StartupError } from '../../platform/errors.ts';
 import { type AuditEntry, toEntry } from '../../vault/audit/audit-entry.ts';
 import { StoreError } from '../errors.ts';
 import type { LogReader, Store } from '../port.ts';
+import { AUDIT_ENTRIES } from '../schema.ts';
 import type { Procedure } from '../statement.ts';
 import { BUSY_TIMEOUT_MS, describeOpenError, isOfSystem, isOutOfRange, toStoreError } from './database.ts';
 import { assertDiskSpace } from './disk-space.ts';
-import { ENTRIES_GATHERED, ENTRIES_IN_RANGE } from './rows.ts';
 import { readAll, Statements } from './statements.ts';
+
+const ENTRY_COLUMNS = AUDIT_ENTRIES.list.parts.join('');
+
+/** A range of the log, for `toEntry`, which reads an array in the order of the columns. */
+const ENTRIES_IN_RANGE = `SELECT ${ENTRY_COLUMNS} FROM audit_entries WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`;
+
+/** The same, but calls the function `gather` for each row. */
+const ENTRIES_GATHERED = `SELECT count(gather(${ENTRY_COLUMNS})) FROM
+  (SELECT * FROM audit_entries WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?)`;
 
 export class SqliteLogFile implements LogReader, Pick<Store, 'isMultiWriter' | 'run'> {
   readonly isMultiWriter = false;

@@ -6,13 +6,13 @@ import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { StoredCheckpoint } from '../../vault/audit/proofs.ts';
 import type { InitialKeys } from '../../vault/keys/keyset.ts';
-import { insertCheckpoint, readCheckpoint } from '../audit-log.ts';
+import { insertCheckpoint, readCheckpoint, readLastSeq, readPosition, savePosition } from '../audit-log.ts';
 import type { Dialect } from '../dialect.ts';
-import type { DiskMeasures, Store, StoreMeasures } from '../port.ts';
+import type { DiskMeasures, Store, StoreMeasures, StreamLog } from '../port.ts';
 import { KEY_SLOTS, KEYSET } from '../schema.ts';
 import { type Procedure, sql } from '../statement.ts';
 import type { Committed, Head, LoadedView, LogLocation, StoreTransaction, WriteSet } from '../store.ts';
-import { readLastSeq, readPosition, type StreamLog, savePosition } from '../stream-log.ts';
+import { insertVault } from '../vault-metadata.ts';
 import { AccessCounts, type CountingOptions, type CountRowId } from './access-counts.ts';
 import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
 import { CredentialCache } from './credential-cache.ts';
@@ -91,19 +91,14 @@ export class SqliteStore implements Store {
   initialise(keyCheck: string, { seq, hmac, mac, epoch, tree, control }: Head, now: number, keys: InitialKeys) {
     return this.#write(() =>
       inTransaction(this.#database, () => {
-        this.#statements.write(sql`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
-          VALUES (1, ${keyCheck}, ${now}, ${now}, ${keys.vaultId})`);
-        this.#insertKeys(keys);
+        this.#statements.write(insertVault(keyCheck, keys.vaultId, now, now));
+        this.#statements.insert(KEYSET, { id: 1, ...keys.keyset });
+        for (const slot of keys.slots) this.#statements.insert(KEY_SLOTS, slot);
         this.#statements.write(
           sql`INSERT INTO audit_head VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, 0, ${tree}, ${control})`,
         );
       }),
     );
-  }
-
-  #insertKeys({ keyset, slots }: InitialKeys): void {
-    this.#statements.insert(KEYSET, { id: 1, ...keyset });
-    for (const slot of slots) this.#statements.insert(KEY_SLOTS, slot);
   }
 
   async begin(reads: readonly ReadSet[]): Promise<StoreTransaction> {

@@ -4,11 +4,12 @@ import { ACCESS_COUNTS, CREDENTIAL_VERSIONS, CREDENTIALS, LEASES } from '../sche
 import { type Procedure, type Row, sql } from '../statement.ts';
 import type { Table } from '../table.ts';
 import { countRows, scanByKey, type TransferSource, type TransferTarget, type VaultMetadata } from '../transfer.ts';
+import { insertVault } from '../vault-metadata.ts';
 import { AccessCounts } from './access-counts.ts';
-import { CredentialWriter } from './credential-writer.ts';
 import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { LeaseBlockWriter } from './lease-blocks.ts';
 import { Statements } from './statements.ts';
+import { CredentialWriter } from './writer.ts';
 
 /** Pages of 8 KiB. */
 const CHECKPOINT_PAGES = 4096;
@@ -34,7 +35,7 @@ export class SqliteSource implements TransferSource {
   readonly #database: DatabaseSync;
   readonly #statements: Statements;
 
-  /** Adds the retrievals that only the log holds to the counts. @throws StoreError */
+  /** Adds the retrievals that only the audit log holds to the counts. @throws StoreError */
   constructor(file: string) {
     this.#database = openDatabase(file);
     this.#statements = new Statements(this.#database);
@@ -86,8 +87,7 @@ export class SqliteTarget implements TransferTarget {
   async commit(): Promise<void> {
     const { keyCheck, vaultId, createdAt, highWaterTime, head, highestSeq } = this.#metadata;
     this.#write(() => {
-      this.#statements.write(sql`INSERT INTO vault (id, key_check, created_at, high_water_time, vault_id)
-        VALUES (1, ${keyCheck}, ${createdAt}, ${highWaterTime}, ${vaultId})`);
+      this.#statements.write(insertVault(keyCheck, vaultId, createdAt, highWaterTime));
       if (head === null) return;
       const { seq, hmac, mac, epoch, tree, control } = head;
       this.#statements.write(

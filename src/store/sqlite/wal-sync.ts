@@ -1,22 +1,23 @@
 /**
  * Syncs the write-ahead log outside the event loop, so that a slow disk delays only the responses that wait for it. One
- * sync runs at a time and serves all earlier writes. Data is durable when, after the sync, the files are still at their
- * paths and the rollback marker names the newest entry. SOURCE: sqlite.org/wal.html: a transaction survives a power
- * failure once its frames in the write-ahead log are synced.
+ * sync runs at a time and serves all previous writes. Data is durable when, after the sync, the files are still at
+ * their paths and the rollback marker names the newest entry. SOURCE: sqlite.org/wal.html: a transaction survives a
+ * power failure once its frames in the write-ahead log are synced.
  */
-import { close, closeSync, constants, fdatasync, fsyncSync, openSync } from 'node:fs';
+import { close, closeSync, constants, fdatasync, fsyncSync, openSync, type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { Histogram } from '../../core/measures.ts';
 import { errnoSuffix } from '../../platform/errors.ts';
 import { StoreError } from '../errors.ts';
 import type { LastEntry } from '../store.ts';
-import { OpenedFiles } from './opened-files.ts';
 
-/** Resolves when all earlier writes to the open file are on disk. */
+/** Resolves when all previous writes to the open file are on disk. */
 export type SyncFile = (descriptor: number) => Promise<void>;
 
-/** Keeps the newest durable entry outside the database. Called for one entry at a time, in the order of the log. */
+/**
+ * Keeps the newest durable entry outside the database. Called for one entry at a time, in the order of the audit log.
+ */
 export type KeepNewest = (entry: Pick<LastEntry, 'seq' | 'hmac'>) => Promise<void>;
 
 /** The time between two checks of the files if no sync ran. */
@@ -49,15 +50,15 @@ export class WalSync {
     closeSync(directory);
   }
 
-  /** Checks the files every 100 ms at most. @throws StoreError `fatal`, from then on every time */
+  /** Checks the files every 100 ms at most. @throws StoreError `fatal`, and again on every later call */
   assertInPlace(): void {
     if (this.#failure !== null) throw this.#failure;
     if (performance.now() - this.#checkedAt >= CHECK_INTERVAL_MS) this.#checkFiles();
   }
 
   /**
-   * Resolves when all earlier writes are durable; `newest` is their newest entry, if they have one.
-   * @throws StoreError `fatal`, from then on every time
+   * Resolves when all previous writes are durable; `newest` is their newest entry, if they have one.
+   * @throws StoreError `fatal`, and again on every later call
    */
   flush(newest?: Pick<LastEntry, 'seq' | 'hmac'>): Promise<void> {
     if (newest !== undefined) this.#newest = newest;
@@ -122,5 +123,35 @@ export class WalSync {
     this.#failure ??=
       cause instanceof StoreError ? cause : new StoreError('fatal', `${what}${errnoSuffix(cause)}`, { cause });
     return this.#failure;
+  }
+}
+
+/**
+ * Checks that the files that the process has open are still the files at their paths. Data that is written to a file
+ * that was removed or replaced is lost when the process ends, and no write fails.
+ */
+export class OpenedFiles {
+  readonly #opened: ReadonlyMap<string, Stats>;
+
+  /** Create it when the files are opened. */
+  constructor(paths: readonly string[]) {
+    this.#opened = new Map(paths.map((path) => [path, statSync(path)]));
+  }
+
+  /** Takes a few microseconds per file. @throws StoreError `fatal` if one was removed, moved or replaced */
+  assertInPlace(): void {
+    for (const [path, opened] of this.#opened) {
+      if (isSame(path, opened)) continue;
+      throw new StoreError('fatal', `${path} was removed or replaced under the running server`);
+    }
+  }
+}
+
+function isSame(path: string, { dev, ino }: Stats): boolean {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found?.dev === dev && found.ino === ino;
+  } catch {
+    return false;
   }
 }

@@ -7,6 +7,7 @@ import { putRow, removeRow } from '../../core/change.ts';
 import { actorName } from '../../core/identity.ts';
 import type { ActorName, AgentId, AgentName, PublicKey } from '../../core/names.ts';
 import { type Context, denied, operation, succeeded } from '../../core/operation.ts';
+import { allLeasesOf } from '../leases/lease.ts';
 import { agentBeyondReach } from '../policies/reach.ts';
 import type { Agent, Rotation } from './agent.ts';
 
@@ -57,11 +58,11 @@ export const rotateAgentKey = (context: Context, name: AgentName, rotation: KeyR
     if (beyond !== null) return beyond;
     const { publicKey, graceSeconds } = rotation;
     const isNew = known.publicKey !== publicKey;
-    // A repeat of the request must not make the new key the former one. It can shorten the time of the former key.
+    // A repeat of the request must not make the new key the previous one. It can shorten the time of the previous key.
     const formerPublicKey = isNew ? known.publicKey : known.formerPublicKey;
     const longest = isNew ? Number.POSITIVE_INFINITY : (known.formerKeyUntil ?? 0);
     const formerKeyUntil = formerPublicKey === null ? null : Math.min(moment.now + graceSeconds * 1000, longest);
-    // WHY all of them: sessions that a former key opened stay, and so do logins with it for a time.
+    // WHY all of them: sessions that a previous key opened stay, and so do logins with it for a time.
     const registeredBy = isNew ? withName(known.registeredBy, actorName(input.caller)) : known.registeredBy;
     const agent: Agent = { ...known, publicKey, formerPublicKey, formerKeyUntil, registeredBy };
     const validSeconds = Math.max(0, Math.ceil(((formerKeyUntil ?? 0) - moment.now) / 1000));
@@ -90,10 +91,7 @@ export const deregisterAgent = (context: Context, name: AgentName) =>
       const { id } = agent;
       return succeeded(id, entry('allowed'), [
         removeRow('agent', { id, name }),
-        {
-          kind: 'revokeMatching',
-          revocation: { agentId: id, credentialId: null, kind: null, revokedAt: moment.now, seq: moment.seq },
-        },
+        { kind: 'revokeMatching', revocation: allLeasesOf(id, moment) },
       ]);
     },
   );

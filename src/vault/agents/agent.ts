@@ -19,7 +19,7 @@ export const Agent = resource('agent', {
   // one, as its row does.
   subject: { prefix: 'agent:', fields: ['name'], isCaseless: true },
   fields: {
-    /** Immutable: an agent registered again under the same name gets a new id and inherits nothing. */
+    /** Immutable: an agent registered again under the same name receives a new id and inherits nothing. */
     id: internal(text(grammar.id<AgentId>())),
     name: text(grammar.agentName),
     description: byDefault('', text(grammar.description)),

@@ -28,12 +28,23 @@ export async function registerAgent(vault: Vault, context: Context, registration
   // A caller that will be rejected leaves no file, even temporarily.
   const { kind } = context.authentication;
   if (kind !== 'admin' && kind !== 'operator') return ledger.submit(operation);
-  await agentKeys.stage(id, name, privateKeyPem);
-  try {
+  return withStagedKey(vault, { id, name, privateKeyPem }, async () => {
     const agent = await ledger.submit(operation);
     if (agent.id === id) await agentKeys.commit(id, name);
     else await commitRetriedKey(vault, agent, id);
     return agent;
+  });
+}
+
+/** Stages the file of the key for the work, which commits it. */
+async function withStagedKey(
+  { agentKeys }: Vault,
+  { id, name, privateKeyPem }: { id: AgentId; name: AgentName; privateKeyPem: string },
+  work: () => Promise<Agent>,
+): Promise<Agent> {
+  await agentKeys.stage(id, name, privateKeyPem);
+  try {
+    return await work();
   } catch (error) {
     if (error instanceof ApiError && error.code !== 'UNAVAILABLE') await agentKeys.abort(id, name);
     else agentKeys.recoverLater(id, name);
@@ -41,7 +52,7 @@ export async function registerAgent(vault: Vault, context: Context, registration
   }
 }
 
-/** The new key is the given one, or one that the service generates, which replaces the file of the former one. */
+/** The new key is the given one, or one that the server generates, which replaces the file of the previous one. */
 export async function rotateAgent(
   vault: Vault,
   context: Context,
@@ -55,16 +66,11 @@ export async function rotateAgent(
   const { id } = await ledger.read(findAgentToRotate(context, name));
   const { publicKey, privateKeyPem } = await generateAgentKeys();
   await agentKeys.abort(id, name);
-  await agentKeys.stage(id, name, privateKeyPem);
-  try {
+  return withStagedKey(vault, { id, name, privateKeyPem }, async () => {
     const agent = await rotate(publicKey);
     await agentKeys.commit(id, name);
     return agent;
-  } catch (error) {
-    if (error instanceof ApiError && error.code !== 'UNAVAILABLE') await agentKeys.abort(id, name);
-    else agentKeys.recoverLater(id, name);
-    throw error;
-  }
+  });
 }
 
 /**

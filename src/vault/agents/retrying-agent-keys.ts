@@ -1,7 +1,7 @@
 /**
  * Handles file-system errors of the files of private keys: the request fails with 503, or leaves its clean-up
  * unfinished, and the work is repeated until it succeeds. The agents in the database then decide: the key of a
- * registered agent is committed, any other one is removed. INVARIANT: an I/O error stops the process; the next start
+ * registered agent is committed, any other one is removed. INVARIANT: an I/O error stops the process; the next startup
  * finishes the work.
  */
 
@@ -15,7 +15,7 @@ import type { AgentKey, AgentKeyStore } from '../ports.ts';
 export interface RetryingAgentKeysParts {
   readonly keyStore: AgentKeyStore;
   readonly ledger: Pick<Ledger, 'memory' | 'submit'>;
-  /** Called when an operation on key files failed, for the service's log. */
+  /** Called when an operation on key files failed, for the server log. */
   readonly onFailure: (error: unknown) => void;
   /** Called after a storage failure that must stop the process. */
   readonly onStorageFailure: (failure: StoreError) => void;
@@ -49,7 +49,7 @@ export class RetryingAgentKeys {
   async commit(id: AgentId, name: AgentName): Promise<void> {
     if (await this.#succeeds(id, name, (keyStore) => keyStore.commit(id, name))) return;
     const message =
-      'The agent is registered, but its private key could not be moved to its directory yet. The service repeats that until it succeeds.';
+      'The agent is registered, but its private key could not be moved to its directory yet. The server repeats that until it succeeds.';
     throw new ApiError('UNAVAILABLE', message, 1);
   }
 
@@ -73,7 +73,7 @@ export class RetryingAgentKeys {
     this.#schedule();
   }
 
-  /** Leaves unfinished work to the next start. */
+  /** Leaves unfinished work to the next startup. */
   stop(): void {
     this.#isStopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);

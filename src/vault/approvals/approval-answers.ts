@@ -9,10 +9,10 @@ import { isAuthentic } from '../../ledger/authenticated-rows.ts';
 import {
   countApprovals,
   findApproval,
+  NEWEST_APPROVAL,
   listApprovals as readApprovalPage,
   readApprovalRequest,
 } from '../../store/approval-lists.ts';
-import { NEWEST_APPROVAL } from '../../store/queries.ts';
 import { type Listing, type PageRequest, readListing, sliceListing } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 import type { Approval, ApprovalId, ApprovalStatus } from './approval.ts';
@@ -31,7 +31,10 @@ export interface ApprovalFilter {
   readonly status: ApprovalStatus | null;
 }
 
-/** Newest first; those of the agent, or all for an operator. Rows that were altered outside Leasehold are left out. */
+/**
+ * The approvals of the agent, or all for an operator, newest first. Rows that were altered outside Leasehold are
+ * skipped.
+ */
 export async function listApprovals(
   vault: Vault,
   context: Context,
@@ -91,7 +94,7 @@ export async function withdraw(vault: Vault, context: Context, id: ApprovalId): 
   await vault.ledger.submit(withdrawApproval(context, await findPlace(vault, id)));
 }
 
-/** An id without a row gets a path without a credential, so that the decision rejects and records it. */
+/** An id without a row is given a path without a credential, so that the decision rejects and records it. */
 async function findPlace({ store }: Vault, id: ApprovalId): Promise<ApprovalPlace> {
   return (await store.run(findApproval(id), 'urgent')) ?? { id, path: '-' as CredentialPath };
 }

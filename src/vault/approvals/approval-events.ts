@@ -1,4 +1,4 @@
-/** What becomes of approvals, as this node commits it: for metrics, and for those who are to be told. */
+/** The outcomes of approvals, as this node commits them: for metrics and for webhooks. */
 
 import { Counter, Histogram } from '../../core/measures.ts';
 import type { StoredChange } from '../../store/store.ts';
@@ -12,7 +12,6 @@ export interface ApprovalEvent {
   readonly approval: Approval;
 }
 
-/** The bounds in seconds, up to a day. */
 const WAIT_BOUNDS = [1, 2, 5, 10, 30, 60, 120, 300, 900, 3600, 14_400, 86_400];
 /** A grant is stored again by each use that counts; a later one of these is not the approval itself. */
 const APPROVED_MS = 5000;

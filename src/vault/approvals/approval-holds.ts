@@ -1,40 +1,98 @@
 /**
- * Holds requests that wait for people. A request that needs an approval is recorded, and waits without a byte sent
+ * Holds requests that wait for operators. A request that needs an approval is recorded, and waits without a byte sent
  * until it is answered or the hold ends; then its caller is told to send it again. SOURCE: docs/approvals.md.
  * INVARIANT: only a decision of the ledger lets a request pass; a wake-up makes it decide again, and nothing else.
  */
 
+import type { AgentId } from '../../core/names.ts';
 import type { Context, Operation } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import type { VaultKeys } from '../../crypto/keys.ts';
 import { newId, newNonce, sha256Base64 } from '../../crypto/primitives.ts';
 import { fieldsMac } from '../../crypto/row-mac.ts';
 import { encryptApprovalRequest } from '../../crypto/value-encryption.ts';
+import type { VaultKeys } from '../../crypto/vault-keys.ts';
 import { ApiError } from '../../engine/errors.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { NEVER_ABORTED } from '../../ledger/single-flight.ts';
-import { findAnswered } from '../../store/approval-lists.ts';
+import { countApprovals, findAnswered, NEWEST_APPROVAL } from '../../store/approval-lists.ts';
 import type { Store } from '../../store/port.ts';
 import type { StoredChange } from '../../store/store.ts';
-import type { AgentBudgets } from '../agents/agent-budgets.ts';
+import { type AgentBudgets, withBudget } from '../agents/agent-budgets.ts';
 import type { ApprovedAction } from '../policies/approval-rule.ts';
 import type { UseRequest } from '../use/target.ts';
 import { type ApprovalId, type ApprovalKey, coveredParts } from './approval.ts';
-import { type AddingWork, ApprovalAdmission } from './approval-admission.ts';
 import { type ApprovalAttempt, type ApprovalNeeded, type ApprovalPending, isUndecided } from './approval-requests.ts';
 import { ApprovalSettlement } from './approval-settlement.ts';
 
-/** What the operators are shown, and what the approval is bound to. */
+/** The operators could not read more requests of one agent. */
+const MAX_PENDING_OF_AGENT = 200;
+/** Approximate size of the rows of an approval without the encrypted request. */
+const ROWS_BYTES = 2048;
+const RETRY_AFTER_SECONDS = 1;
+
+/** Work after which an approval with an encrypted request of that size may have been added. */
+interface AddingWork<R> {
+  readonly requestBytes: number;
+  run(): Promise<R>;
+  /** Whether it was: another request of the agent may have added it before. */
+  hasAdded(result: R): boolean;
+}
+
+/**
+ * Bounds the approvals that one agent adds: how many wait at the same time, and how many rows and bytes they take in an
+ * hour. Added rows are charged whatever becomes of the request. SOURCE: docs/approvals.md, "Limits".
+ */
+class ApprovalAdmission {
+  readonly #parts: Pick<ApprovalHoldParts, 'store' | 'clock' | 'budgets'>;
+  /** The end of the last work of each agent. */
+  readonly #ended = new Map<AgentId, Promise<void>>();
+
+  constructor(parts: Pick<ApprovalHoldParts, 'store' | 'clock' | 'budgets'>) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Runs work that may add an approval. WHY one at a time for an agent: each has to see the rows of the ones before.
+   * @throws RATE_LIMITED; errors of the work, which then is not charged
+   */
+  async run<R>(context: Context, agentId: AgentId, work: AddingWork<R>): Promise<R> {
+    const own = (this.#ended.get(agentId) ?? Promise.resolve()).then(() => this.#admit(context, agentId, work));
+    const ended = own.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#ended.set(agentId, ended);
+    try {
+      return await own;
+    } finally {
+      if (this.#ended.get(agentId) === ended) this.#ended.delete(agentId);
+    }
+  }
+
+  async #admit<R>(context: Context, agentId: AgentId, { requestBytes, run, hasAdded }: AddingWork<R>): Promise<R> {
+    const { store, clock, budgets } = this.#parts;
+    const now = clock.now();
+    const query = { agentId, agentName: null, status: 'pending' as const, now };
+    const { count } = await store.run(countApprovals(store.dialect, query, NEWEST_APPROVAL, MAX_PENDING_OF_AGENT));
+    if (count >= MAX_PENDING_OF_AGENT) {
+      const message = `${MAX_PENDING_OF_AGENT} requests of this agent wait for approvals. Try again when some are answered.`;
+      throw new ApiError('RATE_LIMITED', message, RETRY_AFTER_SECONDS);
+    }
+    const stored = () => withBudget(budgets.storedBytes, context, ROWS_BYTES + requestBytes, now, run, hasAdded);
+    return withBudget(budgets.leases, context, 1, now, stored, hasAdded);
+  }
+}
+
+/** The part of a request that operators see and to which the approval is bound. */
 export interface HeldRequest {
   readonly action: ApprovedAction;
   readonly path: CredentialPath;
-  /** That a retrieval names; null for the newest one, and for a use. */
+  /** The version that a retrieval names; null for the newest one, and for a use. */
   readonly version: string | null;
   /** The digest of the whole body and of the headers that tell how it is read; empty for a retrieval. */
   readonly bodyDigest: string;
   readonly isUpgrade: boolean;
-  /** The JSON text. */
   shown(request: UseRequest | null): string;
 }
 
@@ -50,7 +108,6 @@ export interface ApprovalHoldParts {
 
 /** How long a request is held: less than the 30 s after which many clients give up. SDKs send it again after a 503. */
 export const APPROVAL_HOLD_MS = 25_000;
-const RETRY_AFTER_SECONDS = 1;
 /** How often a node with waiting requests reads which ones were answered. */
 const POLL_INTERVAL_MS = 50;
 /** The tries if terms change while a request prepares for them. */
@@ -91,7 +148,7 @@ export class ApprovalHolds {
     const signal = disconnectSignal();
     const request = await prepare();
     const endsAt = performance.now() + this.#parts.holdMs;
-    // The first try finds an approval that exists. Terms that change meanwhile are prepared for again.
+    // The first try finds an approval that exists. If the terms change, it prepares again.
     for (let tries = 0; tries < MAX_TRIES && reply.approval === 'needed'; tries++) {
       const { agentId }: ApprovalNeeded = reply;
       const ask = this.#ask(reply, request, tries > 0);
@@ -197,7 +254,7 @@ export class ApprovalHolds {
     }
   }
 
-  /** Ends every hold: the callers are told to send their requests again. */
+  /** Ends every hold; the callers send their requests again. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopPolling();
@@ -208,7 +265,7 @@ export class ApprovalHolds {
 
 function stillPending(id: ApprovalId): ApiError {
   const message =
-    "This request needs a person's approval, and none has answered yet. This is not a refusal: send the same request again to go on waiting.";
+    "This request needs an operator's approval, and none has answered yet. This is not a refusal: send the same request again to keep waiting.";
   return new ApiError('APPROVAL_PENDING', message, RETRY_AFTER_SECONDS, id);
 }
 

@@ -35,7 +35,6 @@ import {
 
 export interface Answer {
   readonly isApproved: boolean;
-  /** The nonce of the approval that the operator was shown. */
   readonly nonce: string;
   /** The reason for the agent; null if the operator gave none. */
   readonly reason: string | null;
@@ -110,7 +109,7 @@ export function withdrawApproval(context: Context, place: ApprovalPlace): Operat
     const approval = findVisible(input, place);
     if ('code' in approval) return denied(input, approval);
     const status = approvalStatus(approval, moment.now);
-    // Also a grant that is used up or has ended: what it let pass may still run.
+    // Includes a grant that is used up or has ended: a request that it let pass may still run.
     if (status !== 'pending' && status !== 'approved')
       return denied(input, { code: 'approval_ended', approval, status, attempt: 'withdrawal' });
     const withdrawn = endApproval(approval, 'withdrawn', actorName(caller), null, moment.now);
@@ -156,7 +155,7 @@ export function listApprovals(context: Context): Operation<{ agent: Agent | null
   });
 }
 
-// What ends an approval without an answer: its time, and changes of what it relies on. SOURCE: docs/approvals.md.
+// Expires and withdraws approvals. SOURCE: docs/approvals.md.
 
 /** An approval, and the path of its credential, with whose targets it is loaded. */
 export interface ApprovalPlace {
@@ -182,7 +181,7 @@ function endApproval(
 }
 
 /**
- * Records that an approval timed out, or lost what it relied on. The service runs it: until then the time and the
+ * Records that an approval timed out, or lost what it relied on. The server runs it: until then the time and the
  * comparison at each use decide the same.
  */
 export function settleApproval(place: ApprovalPlace, digestOf: DigestOf): Operation<null> {
@@ -208,7 +207,7 @@ export function settleApproval(place: ApprovalPlace, digestOf: DigestOf): Operat
   };
 }
 
-/** Recorded as what the service itself did. */
+/** Records an act of the server itself. */
 function settled(eventType: EventType, approval: Approval, reason: string) {
   const resource = `approval:${approval.id}`;
   const policyName = approval.terms.policyNames[0] ?? null;

@@ -1,5 +1,5 @@
 /**
- * The part of a decision that waits for people: whether a request that policies allow needs an approval, has one, or
+ * The part of a decision that waits for operators: whether a request that policies allow needs an approval, has one, or
  * asks for one. A grant is used in the same batch as the request that it lets pass. SOURCE: docs/approvals.md.
  */
 
@@ -27,7 +27,7 @@ import {
   isGrant,
 } from './approval.ts';
 
-/** What a caller has prepared after it learned that an approval is needed. */
+/** A caller's preparation after it learned that an approval is needed. */
 export interface ApprovalAttempt {
   /** Id of the approval that is added if none exists. */
   readonly id: ApprovalId;
@@ -78,7 +78,7 @@ export interface ApprovedSubject {
 export interface Approved {
   /** Null if it needed no approval. */
   readonly approvalId: ApprovalId | null;
-  /** Who approved it; null if it needed no approval. */
+  /** Names the approvers; null if it needed no approval. */
   readonly reason: string | null;
   readonly changes: readonly Change[];
 }

@@ -83,7 +83,6 @@ export class ApprovalSettlement {
     }
   }
 
-  /** Resolves when nothing is being recorded. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearInterval(this.#timer);

@@ -1,5 +1,5 @@
 /**
- * Approvals: what a person has to allow before a request passes, and what was answered. SOURCE: docs/approvals.md.
+ * Approvals: requests that operators have to allow before they pass, and their answers. SOURCE: docs/approvals.md.
  */
 
 import * as grammar from '../../core/grammars.ts';
@@ -60,7 +60,7 @@ const FIELDS = {
   action: oneOf(APPROVED_ACTIONS),
   path: text(grammar.path),
   key: text(grammar.hash<ApprovalKey>()),
-  /** The SHA-256 of what the answer relies on: policies, targets and the agent's key. */
+  /** The SHA-256 of the policies, targets and key on which the answer relies. */
   basis: text(grammar.hash()),
   terms: record(TERMS, { title: 'Terms' }),
   /** Null for a retrieval, as `host` and `targetPath`. */
@@ -78,7 +78,6 @@ const FIELDS = {
   /** The remaining uses of an approved request; null if the number is not limited. */
   usesLeft: nullable(count({ wire: 'uses_left' })),
   grantEndsAt: nullable(time({ wire: 'grant_ends_at' })),
-  /** The time after which the row has no effect. */
   expiresAt: time(),
 };
 export const APPROVAL_ROWS = stored({
@@ -111,7 +110,7 @@ export const toApprovalReply =
       covers: describeScope(approval),
     });
 
-/** What each approval is about, encrypted. */
+/** The encrypted request that each approval is about. */
 export const APPROVAL_REQUEST_ROWS = stored({
   table: 'approval_requests',
   key: ['id'],
@@ -122,18 +121,16 @@ export type ApprovalRequest = ValueOf<typeof APPROVAL_REQUEST_ROWS.fields>;
 /** How long a retry still learns that its request timed out or was withdrawn; afterwards it asks again. */
 export const ENDED_NOTICE_MS = 60_000;
 
-/** @throws INVALID_REQUEST */
 export function parseApprovalId(given: string): ApprovalId {
   return parseField(id, given, 'approval_id');
 }
 
-/** @throws INVALID_REQUEST */
 export function parseNonce(text: string): string {
   if (text === '' || text.length > MAX_NONCE_LENGTH) throw invalidRequest('nonce', 'must be that of the approval');
   return text;
 }
 
-/** The time decides, also before an entry records it. */
+/** The time decides, even before an entry records it. */
 export function approvalStatus({ status, answerBy }: Approval, now: number): ApprovalStatus {
   return status === 'pending' && now >= answerBy ? 'timed_out' : status;
 }
@@ -154,7 +151,7 @@ export interface CoveredUse {
   readonly isUpgrade: boolean;
 }
 
-/** What a grant of these terms covers, as parts of its key. Two requests with equal parts share a grant. */
+/** The scope of a grant of these terms, as parts of its key. Two requests with equal parts share a grant. */
 export function coveredParts(
   agentId: AgentId,
   action: ApprovedAction,
@@ -178,7 +175,7 @@ type KeyHolder = Pick<Agent, 'sessionsEndedAt'> &
   Partial<Pick<Agent, 'formerPublicKey'>> & { readonly publicKey: string | null };
 
 export interface ApprovalBasis {
-  /** Those that demand it, and the one that decides. */
+  /** The policies that demand it, and the one that decides. */
   readonly policies: readonly Policy[];
   /** Another credential at the path, after a deletion, is another one. */
   readonly credentialId: CredentialId | null;
@@ -201,7 +198,7 @@ export function isOwnRequest(name: ActorName, approval: Pick<Approval, 'agentNam
   return approval.terms.quorum > 1 && agent?.registeredBy.includes(name) === true;
 }
 
-/** Whether the administrator's token counts as a person: an operator that holds it would be two. */
+/** Whether the administrator's token counts as an approver: an operator that holds it would count twice. */
 export function countsToken({ terms }: Pick<Approval, 'terms'>, operators: readonly Operator[]): boolean {
   return terms.quorum === 1 || operators.length === 0;
 }
@@ -228,7 +225,7 @@ export function votesOf(request: Approval, operators: readonly Operator[], agent
   return request.approvers.filter(isValid);
 }
 
-/** Why an approval timed out, for the log. */
+/** Why an approval timed out, for the audit log. */
 export function describeTimeout({ approvers, terms }: Pick<Approval, 'approvers' | 'terms'>): string {
   if (approvers.length === 0) return 'no answer came in time';
   return `${approvers.length} of ${terms.quorum} operators approved in time`;

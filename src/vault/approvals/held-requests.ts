@@ -1,4 +1,6 @@
-/** Requests that wait for people: their bodies, which are read before anything is sent, and what is shown of them. */
+/**
+ * Requests that wait for approvals: their bodies, which are read before anything is sent, and the part that is shown.
+ */
 import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import { forwardedHeaders } from '../../broker/injection.ts';
@@ -16,7 +18,7 @@ import type { ApprovalHolds, HeldRequest } from './approval-holds.ts';
 /** A body is kept in memory while its request waits. */
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_HELD_BYTES = 64 * 1024 * 1024;
-/** So that no agent takes the place of all others. */
+/** Keeps one agent from taking the place of all others. */
 const MAX_HELD_BYTES_OF_AGENT = 16 * 1024 * 1024;
 const MAX_HEADER_BYTES = 16 * 1024;
 /** More of a body is not shown; its length and digest are. */
@@ -30,9 +32,9 @@ interface ShownHeader {
 export interface ShownCall {
   readonly method: string;
   readonly url: string;
-  /** Those that are sent and bound, sorted by name in lower case. */
+  /** The headers that are sent and bound, sorted by name in lower case. */
   readonly headers: readonly ShownHeader[];
-  /** What is sent over it afterwards is not shown. */
+  /** Later messages are not shown. */
   readonly opens_websocket: boolean;
   readonly content_type: string | null;
   readonly body: string;
@@ -54,7 +56,10 @@ export function heldRetrieval(request: RetrieveRequest): HeldRequest {
   };
 }
 
-/** Decides uses. One that needs an approval is held until it has one; its body is then in memory until the use ends. */
+/**
+ * Decides brokered requests. A request that needs an approval is held until it has one; its body is in memory until it
+ * ends.
+ */
 export class UseDecisions {
   readonly #approvals: ApprovalHolds;
   #bytes = 0;
@@ -166,7 +171,7 @@ const VOLATILE =
 
 const sentHeaders = (call: UseCall): HeaderPairs => forwardedHeaders({ ...call, method: call.order.request.method });
 
-/** Sorted by name; those of one name stay in order. */
+/** Sorted by name; headers of one name stay in order. */
 function boundHeaders(call: UseCall): readonly ShownHeader[] {
   return sentHeaders(call)
     .map(([name, value]) => ({ name: name.toLowerCase(), value }))

@@ -29,7 +29,7 @@ export const CHANGE_EVENTS = {
   targets: ['target.put', 'target.delete'],
 } as const satisfies Readonly<Record<string, readonly EventType[]>>;
 
-/** What a decision records; the ledger adds sequence number, id, time and MAC. */
+/** The record of a decision; the ledger adds sequence number, id, time and MAC. */
 export interface EntryDraft {
   readonly eventType: EventType;
   readonly agentName: ActorName;
@@ -113,7 +113,6 @@ const CHANGE = { subject: nullable(anyText()), state: nullable(text(STATE)) };
 /** The only list of an entry's fields, in the order of the columns. */
 export const ENTRY_ROWS = stored({ table: 'audit_entries', key: ['seq'], fields: { ...BASE, ...USE, ...CHANGE } });
 
-/** An entry as it is stored. */
 export interface AuditEntry
   extends ValueOf<typeof BASE>,
     Partial<ValueOf<typeof USE>>,

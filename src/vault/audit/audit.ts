@@ -3,11 +3,18 @@
  * audit log"; docs/decisions.md, "The audit log".
  */
 
-import { authorize } from '../../core/authorize.ts';
-import type { Context } from '../../core/operation.ts';
-import { countEntries, findSeqAt, readEntries, readHead, listEntries as readMatches } from '../../store/audit-log.ts';
+import { authorize, type Context } from '../../core/operation.ts';
+import {
+  type AuditFilter,
+  countEntries,
+  type EntryRange,
+  findSeqAt,
+  readEntries,
+  readHead,
+  listEntries as readMatches,
+} from '../../store/audit-log.ts';
 import type { Store } from '../../store/port.ts';
-import type { AuditFilter, CountStep, EntryRange } from '../../store/queries.ts';
+import type { CountStep } from '../../store/statement.ts';
 import type { Head } from '../../store/store.ts';
 import { inSteps, type Listing, type PageRequest, readListing, sliceListing } from '../paging.ts';
 import type { Vault } from '../vault.ts';
@@ -15,7 +22,7 @@ import type { AuditEntry } from './audit-entry.ts';
 import type { VerificationResult, VerificationStatus } from './verification/verifier.ts';
 
 export interface EntryBounds {
-  /** Timestamps in the log's format, inclusive. */
+  /** Timestamps in the audit log's format, inclusive. */
   readonly since: string | null;
   readonly until: string | null;
   /** Sequence numbers, exclusive. */

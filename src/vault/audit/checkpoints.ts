@@ -1,5 +1,5 @@
 /**
- * Signs checkpoints of the log, and hands out proofs against them. SOURCE: docs/audit.md.
+ * Signs checkpoints of the audit log, and hands out proofs against them. SOURCE: docs/audit.md.
  * INVARIANT: only a committed, durable head record is signed, and the store keeps one note for a generation and a size.
  * So no two notes with different roots exist for a size, whichever node signs.
  */
@@ -12,8 +12,8 @@ import {
   signCheckpoint,
   verifierKey,
 } from '../../crypto/checkpoint.ts';
-import type { VaultKeys } from '../../crypto/keys.ts';
 import { CompactRange, encodeHash } from '../../crypto/tree.ts';
+import type { VaultKeys } from '../../crypto/vault-keys.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import { NEVER_ABORTED, SingleFlight } from '../../ledger/single-flight.ts';
 import { readHead, readNewestCheckpoint } from '../../store/audit-log.ts';
@@ -24,7 +24,6 @@ import { readStoredKeys } from '../../store/vault-metadata.ts';
 export interface SignedCheckpoint extends LogCheckpoint {
   readonly note: string;
   readonly rootText: string;
-  /** Milliseconds since 1970. */
   readonly signedAt: number;
   /** The public key of the note, as verifiers take it. */
   readonly verifierKey: string;
@@ -54,7 +53,7 @@ export class Checkpoints {
     return this.#newest;
   }
 
-  /** Signs the log as it is at this call or later. @throws StoreError, CheckpointConflictError */
+  /** Signs the audit log as it is at this call or later. @throws StoreError, CheckpointConflictError */
   sign(): Promise<SignedCheckpoint> {
     return this.#runs.run(NEVER_ABORTED);
   }
@@ -64,7 +63,7 @@ export class Checkpoints {
     return this.#newest !== null && this.#newest.size >= size ? this.#newest : this.sign();
   }
 
-  /** Forgets the newest checkpoint, because the signing key or the log's end has changed. */
+  /** Forgets the newest checkpoint, because the signing key or the audit log's end has changed. */
   reset(): void {
     this.#newest = null;
   }
@@ -78,7 +77,7 @@ export class Checkpoints {
     const keys = head === null ? null : await this.#keysOf(head);
     if (head === null || tree === null || keys === null) {
       throw new CheckpointConflictError(
-        "The log's head record is missing or not authentic, so no checkpoint is signed.",
+        "The audit log's head record is missing or not authentic, so no checkpoint is signed.",
       );
     }
     const signer = checkpointSigner(keys);
@@ -91,16 +90,16 @@ export class Checkpoints {
     const newest = this.#newest?.origin === signer.name ? this.#newest : null;
     if (newest !== null && (newest.size > size || (newest.size === size && newest.root !== root))) {
       throw new CheckpointConflictError(
-        `This node has signed ${newest.size} entries, and the log does not extend them, so no checkpoint is signed.`,
+        `This node has signed ${newest.size} entries, and the audit log does not extend them, so no checkpoint is signed.`,
       );
     }
     if (stored !== null && stored.generation === signer.generation) {
-      // WHY signing continues: a row that anyone could write says nothing about the log.
+      // WHY signing continues: a row that anyone could write says nothing about the audit log.
       if (openCheckpoint(stored.note, signer)?.size !== stored.size) {
         warn(`The database has a checkpoint of ${stored.size} entries that this vault has not signed; it is ignored.`);
       } else if (stored.size > head.seq) {
         throw new CheckpointConflictError(
-          `The log ends at entry ${head.seq}, before the checkpoint of ${stored.size} entries, so no checkpoint is signed.`,
+          `The audit log ends at entry ${head.seq}, before the checkpoint of ${stored.size} entries, so no checkpoint is signed.`,
         );
       }
     }
@@ -110,7 +109,7 @@ export class Checkpoints {
     if (kept.note !== note) {
       const isOther = openCheckpoint(kept.note, signer) !== null;
       throw new CheckpointConflictError(
-        `The stored checkpoint of ${size} entries ${isOther ? 'has another root' : 'was altered'}: the log was rolled back or altered.`,
+        `The stored checkpoint of ${size} entries ${isOther ? 'has another root' : 'was altered'}: the audit log was rolled back or altered.`,
       );
     }
     if (newest?.size === size) return newest;
@@ -139,5 +138,5 @@ export class Checkpoints {
   }
 }
 
-/** The log and its checkpoints contradict each other. The message is for the operator. */
+/** The audit log and its checkpoints contradict each other. The message is for the operator. */
 export class CheckpointConflictError extends Error {}

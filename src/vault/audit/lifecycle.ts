@@ -1,5 +1,5 @@
 /**
- * Entries about the service itself: its startup and shutdown, a restore, and a backup.
+ * Entries about the server itself: its startup and shutdown, a restore, and a backup.
  * SOURCE: docs/decisions.md, "The process" and "The audit log"; docs/backup.md.
  */
 
@@ -77,7 +77,7 @@ export function endBackup(
   };
 }
 
-/** `loss` is what the log has lost, in one sentence. */
+/** `loss` describes the lost entries in one sentence. */
 export function acceptRollback(context: Context, loss: string): Operation<null> {
   return operation<null>({ context, permission: 'audit.accept_rollback', resource: '*' }, ({ entry }) =>
     succeeded(null, entry('allowed', { reason: loss })),

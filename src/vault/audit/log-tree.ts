@@ -1,6 +1,7 @@
 /**
- * Reads the log's Merkle tree: roots and proofs at any size that the log has reached. A complete subtree of 2^8,
- * 2^16 … leaves is read from the store; the nodes below it are computed from at most 256 hashes of the level below.
+ * Reads the audit log's Merkle tree: roots and proofs at any size that the audit log has reached. A complete subtree of
+ * 2^8, 2^16 … leaves is read from the store; the nodes below it are computed from at most 256 hashes of the level
+ * below.
  */
 
 import {
@@ -21,7 +22,7 @@ import type { Store } from '../../store/port.ts';
 
 export type TreeStore = Pick<Store, 'run'>;
 
-/** The log or its stored nodes lack something that the tree needs: they were altered. */
+/** The audit log or its stored nodes lack something that the tree needs: they were altered. */
 export class IncompleteTreeError extends Error {}
 
 /** Nodes of one stored level that are kept while a proof is computed. */
@@ -29,11 +30,10 @@ const TILE_NODES = 2 ** STORED_LEVELS;
 
 export class LogTree {
   readonly #store: TreeStore;
-  /** The hashes of a tile: 256 neighbours of a stored level, or fewer at the end of the log. */
+  /** The hashes of a tile: 256 neighbours of a stored level, or fewer at the end of the audit log. */
   readonly #tiles = new Map<string, Promise<readonly TreeHash[]>>();
   readonly #size: number;
 
-  /** The tree of the first `size` entries. */
   constructor(store: TreeStore, size: number) {
     this.#store = store;
     this.#size = size;

@@ -1,7 +1,6 @@
 /** Hands out the newest checkpoint, and proofs against it. SOURCE: docs/audit.md. */
 
-import { authorize } from '../../core/authorize.ts';
-import type { Context } from '../../core/operation.ts';
+import { authorize, type Context } from '../../core/operation.ts';
 import { formatReceipt } from '../../crypto/checkpoint.ts';
 import { encodeHash, isConsistent, rootOfInclusion } from '../../crypto/tree.ts';
 import { ApiError, invalidRequest } from '../../engine/errors.ts';
@@ -17,11 +16,11 @@ export async function readCheckpoint(vault: Vault, context: Context): Promise<Si
   return intact(() => vault.checkpoints.covering(0));
 }
 
-/** @throws NOT_FOUND if the log has no such entry */
+/** @throws NOT_FOUND if the audit log has no such entry */
 export async function proveEntry(vault: Vault, context: Context, seq: number): Promise<ProvenEntry> {
   await vault.ledger.read(authorize(context, 'audit.proof'));
   const [entry] = await vault.store.run(readEntries(seq, seq, 1));
-  if (entry === undefined) throw new ApiError('NOT_FOUND', 'The log has no such entry.');
+  if (entry === undefined) throw new ApiError('NOT_FOUND', 'The audit log has no such entry.');
   const { hmac } = entry;
   return intact(async () => {
     const { size, root, note, verifierKey } = await vault.checkpoints.covering(seq);
@@ -32,7 +31,9 @@ export async function proveEntry(vault: Vault, context: Context, seq: number): P
   });
 }
 
-/** `to` is by default the size of the newest checkpoint. @throws INVALID_REQUEST for a size that the log has not */
+/**
+ * `to` is by default the size of the newest checkpoint. @throws INVALID_REQUEST for a size that the audit log has not
+ */
 export async function proveConsistency(
   vault: Vault,
   context: Context,
@@ -43,7 +44,8 @@ export async function proveConsistency(
   return intact(async () => {
     const newest = await vault.checkpoints.covering(to ?? from);
     const size = to ?? newest.size;
-    if (size > newest.size) throw invalidRequest('to', 'must not be greater than the number of entries of the log');
+    if (size > newest.size)
+      throw invalidRequest('to', 'must not be greater than the number of entries of the audit log');
     if (from > size) throw invalidRequest('from', 'must not be greater than the size of the later tree');
     const later = new LogTree(vault.store, size);
     const earlierRoot = await later.root(from);
@@ -69,7 +71,7 @@ async function intact<T>(work: () => Promise<T>): Promise<T> {
     if (!(error instanceof IncompleteTreeError) && !(error instanceof CheckpointConflictError)) throw error;
     throw new ApiError(
       'INTEGRITY_FAILURE',
-      'The log does not agree with its signed tree: it was altered. Verify it: GET /api/v1/audit/verify.',
+      'The audit log does not agree with its signed tree: it was altered. Verify it: GET /api/v1/audit/verify.',
     );
   }
 }

@@ -5,9 +5,9 @@
 import type { EncryptedAgentKey } from '../../backup/records.ts';
 import type { AgentId, CredentialId, CredentialType, PublicKey } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import type { VaultKeys } from '../../crypto/keys.ts';
 import { decodeStrictBase64 } from '../../crypto/primitives.ts';
 import { decryptValue, encryptValue } from '../../crypto/value-encryption.ts';
+import type { VaultKeys } from '../../crypto/vault-keys.ts';
 import { type AssociatedData, Secret } from '../credentials/credential.ts';
 import type { AgentKey } from '../ports.ts';
 

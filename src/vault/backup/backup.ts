@@ -10,7 +10,7 @@ import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { decodeStoredKeys } from '../../backup/stored-keys.ts';
+import { decodeStoredKeys } from '../../backup/records.ts';
 import type { Context } from '../../core/operation.ts';
 import { ApiError } from '../../engine/errors.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
@@ -32,7 +32,7 @@ const COPY_SUFFIXES = ['', '-wal', '-shm', '-journal'];
 const MAX_STALL_MS = 120_000;
 
 interface RunningBackup {
-  cut(): void;
+  abort(): void;
   /** Resolves when the end is recorded, or cannot be. */
   readonly ended: Promise<void>;
 }
@@ -40,9 +40,9 @@ interface RunningBackup {
 /** One for each ledger at most: a backup takes space on the disk, and time of the processor. */
 const running = new WeakMap<Ledger, RunningBackup>();
 /** The backup of a ledger that is being closed. */
-const NEVER_AGAIN: RunningBackup = { cut: () => undefined, ended: Promise.resolve() };
+const NEVER_AGAIN: RunningBackup = { abort: () => undefined, ended: Promise.resolve() };
 /** How long a reader may take to end, for example because of a disk that does not respond. */
-const CUT_TIMEOUT_MS = 5000;
+const ABORT_TIMEOUT_MS = 5000;
 
 /**
  * Records the backup and takes its snapshot. Resolves to the stream of its records; destroying it ends the backup. The
@@ -57,11 +57,11 @@ export async function takeBackup(vault: Vault, context: Context): Promise<Readab
   const stop = new AbortController();
   const { promise: ended, resolve: setEnded } = Promise.withResolvers<void>();
   let stream: Readable | null = null;
-  const cut = (): void => {
+  const abort = (): void => {
     stop.abort();
     stream?.destroy();
   };
-  const own = { cut, ended };
+  const own = { abort, ended };
   const forget = (): void => {
     if (running.get(ledger) === own) running.delete(ledger);
     setEnded();
@@ -70,7 +70,7 @@ export async function takeBackup(vault: Vault, context: Context): Promise<Readab
   try {
     const started = await ledger.submit(startBackup(context));
     const seenSeq = ledger.memory.lastSeenEntry?.seq ?? 0;
-    const chunks = readChunks({ store, keys, agentKeys }, seenSeq, stop.signal, cut, async (isComplete, reason) => {
+    const chunks = readChunks({ store, keys, agentKeys }, seenSeq, stop.signal, abort, async (isComplete, reason) => {
       // If the storage has failed, the entry of the start stays alone.
       await ledger.submit(endBackup(started, context, isComplete, reason)).catch(() => undefined);
       forget();
@@ -79,7 +79,7 @@ export async function takeBackup(vault: Vault, context: Context): Promise<Readab
     const first = await chunks.next();
     if (stop.signal.aborted) {
       await chunks.return(undefined);
-      throw cutShort();
+      throw aborted();
     }
     stream = Readable.from(prepend(first, chunks), { objectMode: false });
     return stream.once('close', () => {
@@ -90,17 +90,17 @@ export async function takeBackup(vault: Vault, context: Context): Promise<Readab
     });
   } catch (error) {
     forget();
-    // What fails first, in a backup that is cut or whose reader does not start, depends on the moment.
-    throw error instanceof ApiError && !stop.signal.aborted ? error : cutShort();
+    // The first error of a backup that is aborted, or whose reader does not start, depends on the moment.
+    throw error instanceof ApiError && !stop.signal.aborted ? error : aborted();
   }
 }
 
-/** Cuts the backup that is being taken, and lets no other begin. Resolves when its end is recorded, or cannot be. */
-export async function cutBackup(ledger: Ledger): Promise<void> {
+/** Aborts the running backup, and lets no other begin. Resolves when its end is recorded, or cannot be. */
+export async function abortBackup(ledger: Ledger): Promise<void> {
   const backup = running.get(ledger);
   running.set(ledger, NEVER_AGAIN);
-  backup?.cut();
-  await Promise.race([backup?.ended, sleep(CUT_TIMEOUT_MS, undefined, { ref: false })]);
+  backup?.abort();
+  await Promise.race([backup?.ended, sleep(ABORT_TIMEOUT_MS, undefined, { ref: false })]);
 }
 
 async function* prepend<T>(first: IteratorResult<T>, others: AsyncGenerator<T>): AsyncGenerator<T> {
@@ -118,7 +118,7 @@ async function* readChunks(
   const log = await vault.store.locateLog();
   const copy = log.kind === 'sqlite' ? temporaryPath(log.file) : '';
   const child = startReader();
-  // WHY: a message to a reader that was killed is an error too, and without a listener it would end the service.
+  // WHY: a message to a reader that was killed is an error too, and without a listener it would end the server.
   child.on('error', () => undefined);
   const kill = (): void => void child.kill('SIGKILL');
   stop.addEventListener('abort', kill);
@@ -150,7 +150,7 @@ async function* readChunks(
     child.send({ agentKeys } satisfies KeysOfAgents);
     for await (const chunk of child.stdout ?? []) {
       bytes += chunk.length;
-      // WHY: the copy takes space, and no other backup is taken meanwhile.
+      // WHY: the copy takes space, and no other backup is taken until it ends.
       const stalled = setTimeout(onStall, MAX_STALL_MS);
       try {
         yield chunk;
@@ -176,7 +176,7 @@ async function* readChunks(
 async function next(reports: AsyncIterator<ReaderReport[]>): Promise<ReaderReport> {
   const result = await reports.next();
   const [report] = result.done === true ? [] : result.value;
-  if (report === undefined) throw cutShort();
+  if (report === undefined) throw aborted();
   if (report.kind !== 'failure') return report;
   throw notTaken(report.reason);
 }
@@ -186,7 +186,7 @@ function notTaken(reason: string): ApiError {
   return new ApiError('UNAVAILABLE', `The backup could not be taken: ${reason}.`, RETRY_AFTER_S);
 }
 
-function cutShort(): ApiError {
+function aborted(): ApiError {
   return new ApiError(
     'UNAVAILABLE',
     'The backup was cut: its reader ended, or the vault is being closed. Try again.',

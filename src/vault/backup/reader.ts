@@ -5,8 +5,14 @@
 import { once } from 'node:events';
 import { getPriority, setPriority } from 'node:os';
 import type { Writable } from 'node:stream';
-import { BACKUP_FORMAT, BackupWriter, type Cell, type EncryptedAgentKey } from '../../backup/records.ts';
-import { encodeStoredKeys, type StoredKeysJson } from '../../backup/stored-keys.ts';
+import {
+  BACKUP_FORMAT,
+  BackupWriter,
+  type Cell,
+  type EncryptedAgentKey,
+  encodeStoredKeys,
+  type StoredKeysJson,
+} from '../../backup/records.ts';
 import { StoreError, storeErrorOf } from '../../store/errors.ts';
 import { type BackupSource, openBackupSource } from '../../store/readers.ts';
 import { AGENTS, TABLES } from '../../store/schema.ts';
@@ -20,7 +26,6 @@ export interface ReaderSetup {
   readonly log: LogLocation;
   /** A path for a private copy of an embedded database. */
   readonly copy: string;
-  /** The version of Leasehold. */
   readonly version: string;
 }
 
@@ -38,7 +43,7 @@ export type ReaderReport =
   | { readonly kind: 'failure'; readonly reason: string }
   | { readonly kind: 'complete' };
 
-/** Below the service's. WHY not the lowest: on a busy machine the backup would not end. */
+/** Below the server's. WHY not the lowest: on a busy machine the backup would not end. */
 const NICER_BY = 5;
 const LOWEST_PRIORITY = 19;
 /** Bytes in a line, before its last row. */
@@ -101,7 +106,7 @@ async function selectKeys({ reader }: BackupSource, candidates: readonly Candida
       const found = byAgent.get(String(row['id'])) ?? [];
       const own = found.find(({ publicKey }) => publicKey === row['public_key']);
       if (own !== undefined) selected.push({ id: own.id, sealed: own.sealed });
-      // A file that stays and does not match has a former key: the agent's current one was not made by the service.
+      // A file that stays and does not match has a previous key: the agent's current one was not made by the server.
       else if (!found.every(({ isStable }) => isStable)) {
         throw new StoreError('unavailable', "an agent's key was replaced again while the snapshot was taken");
       }
@@ -133,9 +138,9 @@ async function* toChunks(records: AsyncIterable<Uint8Array>): AsyncGenerator<Uin
   if (bytes > 0) yield Buffer.concat(parts);
 }
 
-/** The ends of the channel to the service. */
+/** The ends of the channel to the server. */
 export interface ReaderChannel {
-  /** Resolves to the next message of the service. */
+  /** Resolves to the next message of the server. */
   receive(): Promise<unknown>;
   report(report: ReaderReport): void;
 }

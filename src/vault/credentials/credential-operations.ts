@@ -22,7 +22,7 @@ import { type Credential, type CredentialVersion, isKept, isTooLargeToUse, type 
 export interface NewValue {
   readonly path: CredentialPath;
   readonly value: Secret;
-  /** Undefined keeps the current type; a new credential gets the default. */
+  /** Undefined keeps the current type; a new credential has the default. */
   readonly type: CredentialType | undefined;
   readonly description: string | undefined;
   /** `If-None-Match: *`: rejects a path that exists. */

@@ -20,7 +20,8 @@ const version = positive();
 /** The only list of the columns of a credential. */
 const FIELDS = {
   /**
-   * Immutable: a credential created again at the same path gets a new id, under which old ciphertexts do not decrypt.
+   * Immutable: a credential created again at the same path receives a new id, under which previous ciphertexts do not
+   * decrypt.
    */
   id: internal(text(grammar.id<CredentialId>())),
   path: text(grammar.path),
@@ -28,7 +29,6 @@ const FIELDS = {
   description: text(grammar.description),
   createdAt: time({ wire: 'created_at' }),
   updatedAt: time({ wire: 'updated_at' }),
-  /** The newest version. */
   version: internal(version),
 };
 export const CREDENTIAL_ROWS = stored({
@@ -120,7 +120,6 @@ export function isTooLargeToUse(content: EncryptedValue | Secret): boolean {
 
 export const TOO_LARGE_TO_USE = `value: is over ${MAX_USED_VALUE_BYTES} bytes, too large to be used in brokered requests; it can be retrieved. Store a smaller value, or delete the credential's targets.`;
 
-/** @throws INVALID_REQUEST */
 export function parseValue(text: string): Secret {
   if (!text.isWellFormed()) throw invalidRequest('value', 'must be well-formed Unicode, without unpaired surrogates');
   const bytes = text.length > MAX_VALUE_BYTES ? text.length : utf8Length(text);

@@ -6,8 +6,12 @@
 import type { CredentialType } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { countCredentials, listCredentials as readCredentialPage } from '../../store/credential-lists.ts';
-import { type CredentialCursor, FIRST_CREDENTIAL } from '../../store/queries.ts';
+import {
+  type CredentialCursor,
+  countCredentials,
+  FIRST_CREDENTIAL,
+  listCredentials as readCredentialPage,
+} from '../../store/credential-lists.ts';
 import { withBudget } from '../agents/agent-budgets.ts';
 import { heldRetrieval } from '../approvals/held-requests.ts';
 import { type Listing, type PageRequest, readListing } from '../paging.ts';

@@ -14,7 +14,7 @@ import {
   succeeded,
 } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import type { BulkRevocation } from '../leases/lease.ts';
+import { allLeasesOf, type BulkRevocation } from '../leases/lease.ts';
 
 const panicResource = (name: AgentName | null): string => (name === null ? '*' : `agent:${name}`);
 
@@ -78,11 +78,10 @@ function ended(
   agentId: AgentId | null,
   agents: ReturnType<OperationInput['state']['control']['agents']>,
 ) {
-  const { now, seq } = moment;
-  const revocation: BulkRevocation = { agentId, credentialId: null, kind: null, revokedAt: now, seq };
+  const revocation = allLeasesOf(agentId, moment);
   const panicked: Panic = { revocation, endedBefore: agents.map(({ id, sessionsEndedAt }) => [id, sessionsEndedAt]) };
   return succeeded(panicked, entry('allowed', { reason: 'all leases and sessions ended' }), [
     { kind: 'revokeMatching', revocation },
-    ...agents.map((agent) => putRow('agent', { ...agent, sessionsEndedAt: now })),
+    ...agents.map((agent) => putRow('agent', { ...agent, sessionsEndedAt: moment.now })),
   ]);
 }

@@ -110,7 +110,7 @@ export function toExposureReplies(versions: readonly VersionExposure[]): Credent
 const HELD = {
   leases: count(),
   sessions: count(),
-  streams: count({ description: 'Running uses on this node.' }),
+  streams: count({ description: 'Brokered requests in flight on this node.' }),
 };
 export const Held = shape('Held', HELD);
 /** `streams` is the number of brokered requests in flight on this node. Other nodes abort theirs within one second. */
@@ -138,7 +138,7 @@ const exposed = record(
 
 export const Panicked = shape('Panicked', {
   ...HELD,
-  streams: count({ description: 'Running uses that were cut.' }),
+  streams: count({ description: 'Brokered requests that were aborted.' }),
   rotate: list(exposed, { min: 0 }, { description: 'Versions that were seen.' }),
   usedOnly: list(exposed, { min: 0 }, { wire: 'used_only', description: 'Versions that were used and never seen.' }),
 });

@@ -1,4 +1,4 @@
-/** Who has seen or used credentials: the stored exposures and the leases since, read in steps after the decision. */
+/** Exposures of credentials: the stored ones and the leases since, read in steps after the decision. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ActorName, actorResource, type CredentialId } from '../../core/names.ts';
@@ -13,8 +13,8 @@ import {
   readExposureProgress,
   type StoredExposure,
 } from '../../store/exposures.ts';
+import { NEWEST_LEASE } from '../../store/lease-lists.ts';
 import type { Store } from '../../store/port.ts';
-import { NEWEST_LEASE } from '../../store/queries.ts';
 import type { ResultOf } from '../../store/statement.ts';
 import { STEP_ROWS, yieldToEventLoop } from '../paging.ts';
 import type { Vault } from '../vault.ts';
@@ -38,7 +38,7 @@ export async function exposureOf(
   return versions;
 }
 
-/** What the agent has seen and used, by path and version; nothing for a name that never did. */
+/** The versions that the agent has seen and used, by path and version; empty for an unknown name. */
 export async function exposureBy(
   { ledger, store, scanTurns }: Vault,
   context: Context,
@@ -102,7 +102,7 @@ type Sums = Map<ActorName, AgentExposure>;
 
 class Exposures {
   readonly #versions = new Map<string, { readonly of: StoredExposure; readonly retrieve: Sums; readonly use: Sums }>();
-  /** Who has an active lease with a token, by credential. A token uses the newest version. */
+  /** The agents with an active lease with a token, by credential. A token uses the newest version. */
   readonly #tokens = new Map<CredentialId, Set<ActorName>>();
 
   add(row: StoredExposure, kind: 'retrieve' | 'use', isLive: boolean): void {

@@ -1,14 +1,13 @@
 /**
  * The panic: ends everything that an agent, or all agents, hold, and says which values are to be rotated; and before
- * it, how much it would end. SOURCE: docs/decisions.md, "Exposure".
- * ORDER: leases and sessions end in one batch, running uses are cut when it is durable, and then everything is counted.
+ * it, how much it would end. SOURCE: docs/decisions.md, "Exposure". ORDER: leases and sessions end in one batch,
+ * brokered requests are aborted when it is durable, and then everything is counted.
  */
 
 import type { AgentId, AgentName } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
-import { countLeases, countRevokedBy } from '../../store/lease-lists.ts';
+import { countLeases, countRevokedBy, NEWEST_LEASE } from '../../store/lease-lists.ts';
 import type { Store } from '../../store/port.ts';
-import { NEWEST_LEASE } from '../../store/queries.ts';
 import type { ResultOf } from '../../store/statement.ts';
 import { listSessions, type SessionCursor } from '../../store/vault-metadata.ts';
 import { countFrom, STEP_ROWS, yieldToEventLoop } from '../paging.ts';
@@ -17,7 +16,7 @@ import { readExposures } from './exposure.ts';
 import { panic as end, readHeld as readHeldNow } from './exposure-operations.ts';
 import type { HeldCounts, PanicResult } from './exposure-record.ts';
 
-/** What a panic would end now, counted in the steps in which it counts what it ended. */
+/** Counts the leases, sessions and brokered requests that a panic would end now. */
 export async function readHeld(
   vault: Vault,
   context: Context,
@@ -39,7 +38,7 @@ export async function readHeld(
   });
 }
 
-/** The counting ends when the client disconnects; what the panic ended stays ended. */
+/** The counting ends when the client disconnects; the panic stays in effect. */
 export async function panic(
   vault: Vault,
   context: Context,
@@ -48,7 +47,7 @@ export async function panic(
 ): Promise<PanicResult> {
   const { ledger, store, uses } = vault;
   const panicked = await ledger.submit(end(context, agentName));
-  const streams = uses.cut(agentName);
+  const streams = uses.abort(agentName);
   const { revocation } = panicked;
   const endedBefore = new Map(panicked.endedBefore);
   const source = {

@@ -6,8 +6,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Operation } from '../../core/operation.ts';
-import type { VaultKeys } from '../../crypto/keys.ts';
 import { newKey } from '../../crypto/keyset.ts';
+import type { VaultKeys } from '../../crypto/vault-keys.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import {
   type EncryptedVersion,

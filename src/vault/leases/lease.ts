@@ -69,6 +69,11 @@ export interface BulkRevocation {
   readonly seq: number;
 }
 
+/** Ends all leases of an agent or operator, or all leases for null. */
+export function allLeasesOf(agentId: AgentId | null, { now, seq }: { now: number; seq: number }): BulkRevocation {
+  return { agentId, credentialId: null, kind: null, revokedAt: now, seq };
+}
+
 /** An empty text stands for null. */
 export const REVOCATION_ROWS = stored({
   table: 'bulk_revocations',

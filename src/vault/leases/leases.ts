@@ -3,8 +3,7 @@
 import type { ActorName } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { countLeases, countRevokedBy, listLeases as readLeasePage } from '../../store/lease-lists.ts';
-import { NEWEST_LEASE } from '../../store/queries.ts';
+import { countLeases, countRevokedBy, NEWEST_LEASE, listLeases as readLeasePage } from '../../store/lease-lists.ts';
 import { countFrom, type Listing, type PageRequest, readListing, sliceListing } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 import type { Lease, LeaseStatus } from './lease.ts';

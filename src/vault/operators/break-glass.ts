@@ -1,6 +1,6 @@
 /**
  * The administrator's token as break-glass: once an operator has the role admin, its use leaves a separate entry and a
- * line in the service's log. SOURCE: docs/operators.md, "The administrator's token".
+ * line in the server log. SOURCE: docs/operators.md, "The administrator's token".
  */
 import type { Context } from '../../core/operation.ts';
 import type { Clock } from '../../ledger/clock.ts';

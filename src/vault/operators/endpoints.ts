@@ -4,8 +4,9 @@ import { removeRow } from '../../core/change.ts';
 import { adminEndpoint, keyOf, nothing } from '../../core/endpoint.ts';
 import type { OperatorName } from '../../core/names.ts';
 import { denied, rejected, succeeded } from '../../core/operation.ts';
+import { allLeasesOf } from '../leases/lease.ts';
 import { Operator } from './operator.ts';
-import { endOfLeases, isLastAdmin, keptAdmin } from './operator-operations.ts';
+import { isLastAdmin, keptAdmin } from './operator-operations.ts';
 
 const find = ({ control }: BatchState, name: OperatorName): Operator | null => control.operatorByName(name);
 
@@ -53,7 +54,7 @@ export const removeOperator = adminEndpoint({
     if (isLastAdmin(input, known)) return keptAdmin(input, 'name');
     return succeeded(null, entry('allowed'), [
       removeRow('operator', { id: known.id, name }),
-      { kind: 'revokeMatching', revocation: endOfLeases(known, moment) },
+      { kind: 'revokeMatching', revocation: allLeasesOf(known.id, moment) },
     ]);
   },
 });

@@ -1,4 +1,4 @@
-/** Adds operators and rotates their keys, which the service never makes. SOURCE: docs/api.md, "Operators". */
+/** Adds operators and rotates their keys, which the server never makes. SOURCE: docs/api.md, "Operators". */
 
 import type { AgentId, OperatorName } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';

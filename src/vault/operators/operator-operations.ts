@@ -4,7 +4,7 @@ import { putRow } from '../../core/change.ts';
 import type { ControlState } from '../../core/control.ts';
 import type { AgentId, OperatorName, PublicKey } from '../../core/names.ts';
 import { type Context, denied, type OperationInput, type Outcome, operation, succeeded } from '../../core/operation.ts';
-import type { BulkRevocation } from '../leases/lease.ts';
+import { allLeasesOf } from '../leases/lease.ts';
 import { canSignIn, hasRole, isSameEmail, type Operator, type ProviderIdentity, type Role } from './operator.ts';
 
 interface OperatorToAdd extends Pick<Operator, 'name' | 'description' | 'roles' | 'publicKey' | 'identity'> {
@@ -49,12 +49,12 @@ export const replaceOperator = (context: Context, name: OperatorName, change: Op
         return denied(input, { code: 'identity_taken' });
       return succeeded(operator, entry('allowed', { reason: describeRoles(operator) }), [
         putRow('operator', operator),
-        ...(isOther ? [{ kind: 'revokeMatching' as const, revocation: endOfLeases(known, moment) }] : []),
+        ...(isOther ? [{ kind: 'revokeMatching' as const, revocation: allLeasesOf(known.id, moment) }] : []),
       ]);
     },
   );
 
-/** Logins need the new key. The sessions that the former one opened end, and so do the leases that they got. */
+/** Logins need the new key. The sessions that the previous one opened end, and so do the leases that they got. */
 export const rotateOperatorKey = (context: Context, name: OperatorName, publicKey: PublicKey) =>
   operation<Operator>({ context, permission: 'operator.rotate', resource: name }, ({ state, moment, entry }) => {
     const known = state.control.operatorByName(name);
@@ -62,7 +62,7 @@ export const rotateOperatorKey = (context: Context, name: OperatorName, publicKe
     const operator: Operator = { ...known, publicKey, sessionsEndedAt: moment.now };
     return succeeded(operator, entry('allowed', { reason: 'its sessions and leases ended' }), [
       putRow('operator', operator),
-      { kind: 'revokeMatching', revocation: endOfLeases(known, moment) },
+      { kind: 'revokeMatching', revocation: allLeasesOf(known.id, moment) },
     ]);
   });
 
@@ -83,10 +83,6 @@ function isIdentityTaken(control: ControlState, identity: ProviderIdentity | nul
     if (id === except?.id || other === null || other.issuer !== identity.issuer) return false;
     return (identity.subject !== null && identity.subject === other.subject) || isSame(identity.email, other.email);
   });
-}
-
-export function endOfLeases({ id }: Operator, { now, seq }: OperationInput['moment']): BulkRevocation {
-  return { agentId: id, credentialId: null, kind: null, revokedAt: now, seq };
 }
 
 function describeRoles({ roles, identity }: Operator): string {

@@ -1,5 +1,5 @@
 /**
- * Operators: the people who run a vault. Their roles decide what they may do, and policies for `operator:<name>` which
+ * Operators run a vault. Their roles decide what they may do, and policies for `operator:<name>` which
  * credentials an editor may touch. SOURCE: docs/operators.md.
  */
 
@@ -132,17 +132,14 @@ export const KeyReplacement = shape('OperatorRotation', {
   publicKey: text<string, 'public_key'>(grammar.publicKey, { wire: 'public_key' }),
 });
 
-/** @throws INVALID_REQUEST */
 export function parseRoles(texts: readonly string[]): readonly Role[] {
   return parseField(roles, texts, 'roles');
 }
 
-/** @throws INVALID_REQUEST naming `field` and the rule */
 export function parsePasskeyId(text: string, field = 'id'): PasskeyId {
   return PASSKEY_ID.parse(text, field);
 }
 
-/** @throws INVALID_REQUEST */
 export function parseLabel(text: string): string {
   return LABEL.parse(text, 'label');
 }

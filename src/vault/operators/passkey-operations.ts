@@ -14,13 +14,16 @@ import {
   succeeded,
 } from '../../core/operation.ts';
 import { draftEntry } from '../audit/audit-entry.ts';
+import { allLeasesOf } from '../leases/lease.ts';
 import type { Origin } from '../sessions/sign-in-operations.ts';
 import { hasRole, MAX_PASSKEYS, type Operator, type Passkey, type PasskeyId } from './operator.ts';
 import { rejectLastSignIn } from './operator-operations.ts';
 
 export const ENROLMENT_LIFE_MS = 24 * 3_600_000;
 
-/** What an enrolment code is bound to: a passkey that is added or removed voids it, and so does an end of sessions. */
+/**
+ * The state to which an enrolment code is bound: adding or removing a passkey voids it, and so does an end of sessions.
+ */
 export function enrolmentState({ passkeys, sessionsEndedAt }: Operator): string {
   return JSON.stringify([passkeys?.map(({ id }) => id) ?? [], sessionsEndedAt]);
 }
@@ -130,14 +133,13 @@ export const removePasskey = (context: Context, name: OperatorName, id: PasskeyI
     const passkey = operator?.passkeys?.find((each) => each.id === id);
     if (operator === null || passkey === undefined) return denied(input, { code: 'passkey_not_found' });
     const others = operator.passkeys?.filter((each) => each !== passkey) ?? [];
-    const { now, seq } = moment;
-    const changed = { ...operator, passkeys: others.length === 0 ? null : others, sessionsEndedAt: now };
+    const passkeys = others.length === 0 ? null : others;
+    const changed = { ...operator, passkeys, sessionsEndedAt: moment.now };
     const rejection = rejectLastSignIn(input, operator, changed, 'id');
     if (rejection !== null) return rejection;
-    const revocation = { agentId: operator.id, credentialId: null, kind: null, revokedAt: now, seq };
     return succeeded(
       null,
       entry('allowed', { reason: `the passkey ${passkey.label}; its sessions and leases ended` }),
-      [putRow('operator', changed), { kind: 'revokeMatching', revocation }],
+      [putRow('operator', changed), { kind: 'revokeMatching', revocation: allLeasesOf(operator.id, moment) }],
     );
   });

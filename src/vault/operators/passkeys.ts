@@ -34,7 +34,7 @@ import {
 
 export type { WebOrigin } from '../../crypto/passkeys.ts';
 
-/** The bytes that the authenticator keeps with the passkey, by which a sign-in finds its operator. */
+/** The bytes that the authenticator stores with the passkey, by which a sign-in finds its operator. */
 const userHandle = ({ id }: Operator): Uint8Array => Buffer.from(id);
 
 /** The challenge of a passkey, in base64url. `subject` names its purpose. */
@@ -46,7 +46,6 @@ function newChallengeId({ keys, clock }: Vault): ChallengeId {
   return encodeChallengeId(keys.challenge, clock.now(), false);
 }
 
-/** Nothing is stored. */
 export function requestAssertion(vault: Vault, origin: WebOrigin) {
   const challengeId = newChallengeId(vault);
   return { challengeId, options: assertionOptions(challengeOf(vault, challengeId, 'sign-in', origin), origin) };
@@ -92,7 +91,7 @@ export async function signInWithPasskey(
   });
 }
 
-/** Who registers a passkey: the caller's own session, or a code. */
+/** The authority to register a passkey: the caller's own session, or a code. */
 export type Registrar =
   | { readonly kind: 'session'; readonly context: Context }
   | { readonly kind: 'code'; readonly origin: Origin; readonly code: string };

@@ -1,8 +1,7 @@
-/** What an operator should look at: repeated denials, leases that end soon, and credentials that nobody has used. */
+/** Advisories for operators: repeated denials, leases that end soon, and credentials that were never used. */
 
-import { authorize } from '../../core/authorize.ts';
 import { type ActorName, actorResource } from '../../core/names.ts';
-import type { Context } from '../../core/operation.ts';
+import { authorize, type Context } from '../../core/operation.ts';
 import { SingleFlight } from '../../ledger/single-flight.ts';
 import {
   countDenials,
@@ -12,9 +11,10 @@ import {
   listUnexposed,
   readLeaseSigns,
   type UnexposedCredential,
-} from '../../store/attention.ts';
+} from '../../store/advisory-reads.ts';
 import { findSeqAt, readHead } from '../../store/audit-log.ts';
-import { type ListStep, NEWEST_LEASE } from '../../store/queries.ts';
+import { NEWEST_LEASE } from '../../store/lease-lists.ts';
+import type { ListStep } from '../../store/statement.ts';
 import { yieldToEventLoop } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 import type { Advisory } from './overview.ts';
@@ -27,12 +27,11 @@ const ENDS_WITHIN_MS = 5 * MINUTE_MS;
 const LONG_LEASE_MS = 15 * MINUTE_MS;
 const UNUSED_DAYS = 30;
 const MIN_DENIALS = 5;
-/** The number of items of each kind, the most urgent ones. */
 const MAX_ITEMS = 20;
 
-type AttentionVault = Pick<Vault, 'store' | 'clock'>;
+type AdvisoryParts = Pick<Vault, 'store' | 'clock'>;
 
-export async function readAttention(
+export async function readAdvisories(
   { ledger, advisories }: Vault,
   context: Context,
   signal: AbortSignal,
@@ -43,7 +42,7 @@ export async function readAttention(
 
 /**
  * A search of more steps is not repeated for `REST_FACTOR` times as long as it took. WHY steps: a short search can take
- * long on a busy machine, and its result must not be an old one.
+ * long on a busy machine, and its result must be current.
  */
 const SHORT_STEPS = 10;
 const REST_FACTOR = 20;
@@ -57,7 +56,6 @@ class Steps {
     this.#signal = signal;
   }
 
-  /** @throws the signal's reason once it aborts */
   async next(): Promise<void> {
     this.count += 1;
     await yieldToEventLoop(this.#signal);
@@ -71,7 +69,7 @@ export class Advisories {
   #latest: readonly Advisory[] | null = null;
   #validUntil = 0;
 
-  constructor(vault: AttentionVault, timer: Pick<Performance, 'now'> = performance) {
+  constructor(vault: AdvisoryParts, timer: Pick<Performance, 'now'> = performance) {
     this.#timer = timer;
     this.#searches = new SingleFlight((signal) => this.#find(vault, signal));
   }
@@ -82,7 +80,7 @@ export class Advisories {
     return this.#searches.run(signal);
   }
 
-  async #find(vault: AttentionVault, signal: AbortSignal): Promise<readonly Advisory[]> {
+  async #find(vault: AdvisoryParts, signal: AbortSignal): Promise<readonly Advisory[]> {
     const startedAt = this.#timer.now();
     const steps = new Steps(signal);
     const denied = await findDenied(vault, steps);
@@ -94,7 +92,7 @@ export class Advisories {
   }
 }
 
-async function findDenied({ store, clock }: AttentionVault, steps: Steps): Promise<Advisory[]> {
+async function findDenied({ store, clock }: AdvisoryParts, steps: Steps): Promise<Advisory[]> {
   const { last } = await store.run(readHead());
   const from = await store.run(findSeqAt(new Date(Math.max(0, clock.now() - HOUR_MS)).toISOString()));
   const counts = new Map<string, DeniedAccess>();
@@ -120,7 +118,7 @@ async function findDenied({ store, clock }: AttentionVault, steps: Steps): Promi
     });
 }
 
-async function readLeases({ store, clock }: AttentionVault, steps: Steps) {
+async function readLeases({ store, clock }: AdvisoryParts, steps: Steps) {
   const now = clock.now();
   const query = { now, endsBy: now + ENDS_WITHIN_MS, minimumMs: LONG_LEASE_MS };
   const byHolder = new Map<string, EndingLeases>();
@@ -153,9 +151,9 @@ function minutes(ms: number): string {
   return rounded === 1 ? 'a minute' : `${rounded} minutes`;
 }
 
-/** Whoever retrieved or used a credential holds a lease, which later becomes a stored exposure. */
+/** A retrieval or a use leaves a lease, which later becomes a stored exposure. */
 async function findUnused(
-  { store, clock }: AttentionVault,
+  { store, clock }: AdvisoryParts,
   heldIds: ReadonlySet<string>,
   steps: Steps,
 ): Promise<Advisory[]> {

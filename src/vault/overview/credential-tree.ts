@@ -1,10 +1,9 @@
 /** One level of the tree of credential paths, in pages. */
 
-import { authorize } from '../../core/authorize.ts';
-import type { Context } from '../../core/operation.ts';
+import { authorize, type Context } from '../../core/operation.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
-import { type LevelQuery, type LevelStep, readLevel } from '../../store/credential-levels.ts';
+import { type LevelQuery, type LevelStep, readLevel } from '../../store/credential-lists.ts';
 import type { Store } from '../../store/port.ts';
 import { yieldToEventLoop } from '../paging.ts';
 import type { Vault } from '../vault.ts';

@@ -1,19 +1,22 @@
-/** What agents may do with credentials: the decisions of a page of agents and paths, with their reasons. */
+/** The access matrix: the decisions of a page of agents and paths, with their reasons. */
 
-import { authorize } from '../../core/authorize.ts';
 import type { AgentName } from '../../core/names.ts';
-import type { Context } from '../../core/operation.ts';
+import { authorize, type Context } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { ALL_PATHS, type Pattern, toRanges } from '../../core/pattern.ts';
-import { countCredentials, listCredentials } from '../../store/credential-lists.ts';
-import { type CredentialCursor, FIRST_CREDENTIAL } from '../../store/queries.ts';
+import {
+  type CredentialCursor,
+  countCredentials,
+  FIRST_CREDENTIAL,
+  listCredentials,
+} from '../../store/credential-lists.ts';
 import { type ListReader, type PageRequest, readListing, Slice } from '../paging.ts';
 import { decide, explain, explainBriefly } from '../policies/decision.ts';
 import { ACTIONS } from '../policies/policy.ts';
 import type { PolicyIndex } from '../policies/policy-index.ts';
 import type { Vault } from '../vault.ts';
 
-/** The length of the reasons in a response; further ones are brief. WHY: turning 13 MB into JSON takes 30 ms. */
+/** The length of the reasons in a response; further reasons are brief. WHY: turning 13 MB into JSON takes 30 ms. */
 const MAX_REASONS_LENGTH = 1024 * 1024;
 
 export interface MatrixRequest {
@@ -21,7 +24,7 @@ export interface MatrixRequest {
   /** Only agents whose names begin with it; empty for all. */
   readonly agentPrefix: string;
   readonly paths: PageRequest;
-  /** Only this path and those below it; null for all. */
+  /** Only this path and the paths below it; null for all. */
   readonly prefix: CredentialPath | null;
 }
 

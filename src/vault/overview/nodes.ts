@@ -3,10 +3,9 @@
  * connected to it.
  */
 
-import { authorize } from '../../core/authorize.ts';
 import type { MinuteCounts } from '../../core/measures.ts';
-import type { Context } from '../../core/operation.ts';
-import { readConnectedPrograms } from '../../store/credential-levels.ts';
+import { authorize, type Context } from '../../core/operation.ts';
+import { readConnectedPrograms } from '../../store/vault-metadata.ts';
 import type { Vault, VaultNode } from '../vault.ts';
 import type { SeenNode } from './overview.ts';
 
@@ -31,7 +30,7 @@ export async function listNodes(vault: Vault, context: Context): Promise<SeenNod
   return [own, ...others.sort((a, b) => (a.name < b.name ? -1 : 1))];
 }
 
-/** What this node has decided since its startup, for each minute of the last hour. */
+/** The decisions of this node since its startup, for each minute of the last hour. */
 export async function readActivity(vault: Vault, context: Context): Promise<readonly MinuteCounts[]> {
   await vault.ledger.read(authorize(context, 'service.read'));
   return vault.ledger.measures.lastHour.read(vault.clock.now());

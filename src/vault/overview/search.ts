@@ -1,16 +1,17 @@
 /** Searches the names of credentials, agents, policies and operators. */
 
-import { authorize } from '../../core/authorize.ts';
-import type { Context } from '../../core/operation.ts';
-import { listCredentials, searchCredentials as searchStoredPaths } from '../../store/credential-lists.ts';
+import { authorize, type Context } from '../../core/operation.ts';
+import {
+  FIRST_CREDENTIAL,
+  listCredentials,
+  searchCredentials as searchStoredPaths,
+} from '../../store/credential-lists.ts';
 import type { Store } from '../../store/port.ts';
-import { FIRST_CREDENTIAL } from '../../store/queries.ts';
 import type { ResultOf } from '../../store/statement.ts';
 import { yieldToEventLoop } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 
 const SEARCH_TIMEOUT_MS = 250;
-/** The limit of matches of each kind. */
 const MAX_MATCHES = 1000;
 
 type FoundKind = 'credential' | 'agent' | 'policy' | 'operator';
@@ -58,7 +59,7 @@ interface Matches {
   readonly isComplete: boolean;
 }
 
-/** Those that the node has in memory. */
+/** Searches the names that the node has in memory. */
 function searchNames({ ledger }: Vault, wanted: string): Matches {
   const { control } = ledger.memory;
   const found: Found[] = [];

@@ -1,5 +1,5 @@
 /**
- * Explains a decision of the service policy by policy, with the functions that decide; and what would grant a denied
+ * Explains a decision of the server policy by policy, with the functions that decide; and what would grant a denied
  * access, and nothing else.
  */
 
@@ -45,7 +45,7 @@ export interface Explanation {
   readonly action: string;
   readonly path: string;
   readonly request: AccessQuery['request'];
-  /** This field and the next three are from the service. */
+  /** This field and the next three are from the server. */
   readonly allowed: boolean;
   readonly policy_name: string | null;
   readonly lease_ttl: number | null;

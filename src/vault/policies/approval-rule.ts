@@ -127,7 +127,7 @@ export function approvalCovers(outer: ApprovalRule, inner: ApprovalRule): boolea
   return inner.for === outer.for && isNarrower && isSameScope && inner.quorum >= outer.quorum;
 }
 
-/** What the rules of several policies demand together: the strictest of each. */
+/** The combined demands of the rules of several policies: the strictest of each. */
 export const TERMS = {
   each: oneOf(APPROVAL_EXTENTS),
   uses: nullable(positive({ description: 'How often; null for any number of times.' })),
@@ -159,7 +159,7 @@ export function combineRules(
   const narrowest = APPROVAL_EXTENTS.find((extent) => rules.some(({ each }) => each === extent)) ?? 'request';
   return {
     ...terms,
-    // What is approved once is the very request that the operator saw.
+    // A single approval applies to exactly the request that the operator saw.
     each: isOnce ? 'request' : narrowest,
     seconds: Math.min(...limits.map(({ seconds }) => seconds), isOnce ? timeoutSeconds : MAX_SCOPE_SECONDS),
   };

@@ -200,12 +200,10 @@ export function isAction(text: string): text is Action {
   return (ACTIONS as readonly string[]).includes(text);
 }
 
-/** @throws INVALID_REQUEST naming `field` and the rule. */
 export function parseTtl(value: number, field: string): TtlSeconds {
   return parseField(Policy.fields.maxTtlSeconds, value, field);
 }
 
-/** @throws INVALID_REQUEST */
 export function parsePrincipal(text: string): Principal {
   const rule = 'must be agent:<name>, agent:<prefix>* or agent:*, or the same with operator:';
   const kind = ['agent:', OPERATOR_PREFIX].find((prefix) => text.startsWith(prefix));

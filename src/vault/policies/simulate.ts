@@ -56,7 +56,7 @@ export function simulate(context: Context, question: SimulatedQuestion): Operati
   });
 }
 
-/** What the roles of an operator decide; null if policies decide. */
+/** The decision of an operator's roles; null if policies decide. */
 function simulateRole(state: BatchState, { agent: name, path, action }: SimulatedQuestion): Simulated | null {
   const operator = isOperatorName(name) ? state.control.operatorByName(name) : null;
   if (operator === null || !isAction(action)) return null;

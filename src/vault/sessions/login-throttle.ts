@@ -18,7 +18,7 @@ export class LoginThrottle {
   /** Per pair of agent and address. */
   readonly #byAgent = new TokenBuckets(60, 60_000);
   readonly #byAddress = new TokenBuckets(300, 30_000);
-  /** Attempts with a challenge of this service. `error`: neither the signature nor a limit decided. */
+  /** Attempts with a challenge of this server. `error`: neither the signature nor a limit decided. */
   readonly attempts = new Counter<LoginResult>(['ok', 'failed', 'throttled', 'error']);
   #settled = Promise.withResolvers<void>();
 

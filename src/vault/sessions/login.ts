@@ -26,7 +26,7 @@ export interface IssuedChallenge {
   readonly expiresAt: number;
 }
 
-/** An unknown agent gets a challenge of the same form. Nothing is stored. @throws StoreError, UNAVAILABLE */
+/** An unknown agent receives a challenge of the same form. Nothing is stored. @throws StoreError, UNAVAILABLE */
 export async function issueChallenge(vault: Vault, agentName: PrincipalName): Promise<IssuedChallenge> {
   const { keys, clock, ledger } = vault;
   await ledger.refresh();
@@ -52,7 +52,7 @@ export function parseSignature(text: string): Uint8Array {
 
 /**
  * Opens a session for a signed challenge. All failures return the same error. For every challenge issued by this
- * service they also do the same work: a signature is checked, and the challenge is consumed.
+ * server they also do the same work: a signature is checked, and the challenge is consumed.
  * @throws AUTH_FAILED, RATE_LIMITED
  */
 export async function login(
@@ -85,7 +85,7 @@ async function verifyChallenge(
   let publicKey = current;
   let isValid = await isValidUnder(current);
   if (!isValid) {
-    // WHY for every agent: the time must not tell which one has a former key.
+    // WHY for every agent: the time must not tell which one has a previous key.
     publicKey = (agent !== null && 'formerPublicKey' in agent ? agent.formerPublicKey : null) ?? DUMMY_PUBLIC_KEY;
     isValid = await isValidUnder(publicKey);
   }

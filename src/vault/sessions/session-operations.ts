@@ -28,7 +28,7 @@ export const SESSION_LIFE_MS = 3_600_000;
 export const OPERATOR_IDLE_MS = 30 * 60_000;
 /**
  * A renewal in the minute after a login or another renewal changes nothing and is not recorded, so that no client
- * fills the log with renewals.
+ * fills the audit log with renewals.
  */
 const MIN_RENEWAL_INTERVAL_MS = 60_000;
 /** An operator's session ends after this time, however often it was renewed. */
@@ -74,7 +74,7 @@ export function newSession(
 /**
  * Opens a session for a login. Consumes the challenge in every case, so that known and unknown agents cost the same.
  * Recorded only if the agent is registered and was registered when the challenge was issued: unauthenticated callers
- * must not grow the log.
+ * must not grow the audit log.
  */
 export function openSession(
   context: Pick<Context, 'requestId' | 'remoteAddr'>,
@@ -84,7 +84,7 @@ export function openSession(
   return {
     reads: { challenge: challengeId },
     // WHY the address and not the agent: anyone can name an agent, and must not use up that agent's share of the
-    // service.
+    // server.
     requester: { kind: 'unauthenticated', remoteAddr: context.remoteAddr },
     decide(known, { now }) {
       const agent = known.control.principalByName(agentName);
@@ -166,7 +166,7 @@ export function renewSession(context: Context): Operation<CurrentSession> {
       }
       const { operator, session } = caller;
       const endsAt = session.endsAt ?? session.expiresAt;
-      // That is the time of the login or of the last renewal. Nothing extends a session beyond its absolute end.
+      // The time of the login or of the last renewal. Nothing extends a session beyond its absolute end.
       const lastRenewedAt = session.expiresAt - OPERATOR_IDLE_MS;
       if (session.expiresAt >= endsAt || moment.now - lastRenewedAt < MIN_RENEWAL_INTERVAL_MS)
         return succeeded(toCurrent(operator, session, moment.now), null);

@@ -24,7 +24,6 @@ export const HANDOFF_LIFE_MS = 60_000;
 /** The form of codes and states, which the server or a provider makes. SOURCE: RFC 6749, appendix A.11. */
 export const SIGN_IN_CODE = /^[\x20-\x7e]{1,4096}$/;
 
-/** @throws INVALID_REQUEST naming `field` and the rule */
 export function parseSignInCode(text: string, field: string): string {
   if (SIGN_IN_CODE.test(text)) return text;
   throw invalidRequest(field, 'must be 1 to 4096 visible ASCII characters or spaces');
@@ -40,14 +39,14 @@ interface Attempt {
   readonly recordsLate?: boolean;
 }
 
-/** Who signs in, and why that fails or how it succeeds, which the entry says. */
+/** The operator that signs in, and the outcome that the entry records. */
 type Verdict =
   | { readonly operator: Operator | null; readonly denial: Denial }
   | { readonly operator: Operator; readonly by: string; readonly changed?: Operator; readonly endsAt?: number };
 
 /**
  * Opens a session. Consumes the challenge in every case. Recorded only for an operator that exists: unauthenticated
- * callers must not grow the log.
+ * callers must not grow the audit log.
  */
 function signIn(
   { requestId, remoteAddr }: Origin,
@@ -102,7 +101,6 @@ export interface PasskeySignIn extends Attempt {
   /** Null for a passkey that no operator has. */
   readonly verifiedAgainst: { readonly operatorId: AgentId; readonly publicKey: string } | null;
   readonly passkeyId: PasskeyId;
-  /** The denial of an assertion that is not valid; null for a valid one. */
   readonly failure: AssertionFailure | null;
   /** The authenticator's count of signatures. */
   readonly counter: number;

@@ -69,8 +69,8 @@ export function parseBaseUrl(target: string): BaseUrlAddress {
 }
 
 /**
- * The request with the origin of a target. One that no target matches gets the first origin, so that it is denied for
- * its path or method.
+ * The request with the origin of a target. A request that no target matches is given the first origin, so that it is
+ * denied for its path or method.
  */
 export function resolveRequest(
   targets: readonly Target[],

@@ -35,7 +35,7 @@ export type WrongPlace =
 
 export interface Misuse {
   readonly lease: Pick<Lease, 'id' | 'path'>;
-  /** The caller; the lease's agent if nothing but the token says who calls. */
+  /** The caller; the lease's agent if the token alone identifies it. */
   readonly agentName: ActorName;
   /** Null if that agent is no longer registered. */
   readonly caller: Authentication | null;
@@ -66,7 +66,7 @@ export function recordMisuse({ lease, agentName, caller, place, context }: Misus
   };
 }
 
-/** A path that contains a token is left out, because an entry never has one. */
+/** A path that contains a token is omitted, because an entry never has one. */
 function requestFields(known: BatchState, { path, request }: ForwardedRequest) {
   const credential = known.credential(path);
   const binding = credential === null ? null : known.binding(credential);

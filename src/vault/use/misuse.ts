@@ -1,6 +1,6 @@
 /**
  * Tokens of use leases in places where they do not belong. A token counts as issued if its MAC is valid, so that texts
- * that only look like tokens never add to the log. SOURCE: docs/decisions.md, "Misuse of tokens".
+ * that only look like tokens never add to the audit log. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 
 import { toApiError } from '../../core/denials.ts';
@@ -23,7 +23,7 @@ import { type FoundToken, isAdminToken, isUseToken } from './token-form.ts';
 export type RequestOrigin = Pick<Context, 'requestId' | 'remoteAddr'>;
 
 interface Incident<P extends WrongPlace> {
-  /** Null if nothing but the token says who calls: then the agent that holds the lease. */
+  /** Null if the token alone identifies the caller: then the agent that holds the lease. */
   readonly caller: Authentication | null;
   readonly place: P;
   readonly origin: RequestOrigin;

@@ -1,5 +1,5 @@
 /**
- * Uses whose upstream response has not ended: whether they may go on, and how they ended.
+ * Brokered requests whose response has not ended: the check that they may continue, and the record of their end.
  * SOURCE: docs/decisions.md, "Brokered use".
  */
 import { type Authentication, identify } from '../../core/identity.ts';
@@ -23,9 +23,9 @@ export interface RunningUse {
 }
 
 /**
- * Why a running use must be cut; null if it may go on. Not recorded: the entry of its result says how it ended. It may
- * go on while its caller, its lease and its targets are what they were, a policy still grants it, and the approval by
- * which it passed was not withdrawn.
+ * Why a brokered request must be aborted; null if it may continue. Not recorded: the entry of its result says how it
+ * ended. It may continue while its caller, its lease and its targets are what they were, a policy still grants it, and
+ * the approval by which it passed was not withdrawn.
  */
 export function checkUse({
   leaseId,

@@ -19,7 +19,7 @@ export interface ForwardedParts {
 
 const RANDOM_PART = '[A-Za-z0-9_-]{43}';
 const PREFIXES = TOKEN_PREFIXES.map((prefix) => RegExp.escape(prefix)).join('|');
-/** What an SDK's key may begin with. */
+/** The prefixes of SDKs' keys. */
 const SDK_PREFIX = `(?:${PREFIXES})?`;
 const WHOLE_TOKENS = new RegExp(`${SDK_PREFIX}lh[us]_${RANDOM_PART}(?![A-Za-z0-9_-])`, 'g');
 const USE_TOKEN = new RegExp(`^${SDK_PREFIX}lhu_${RANDOM_PART}$`);

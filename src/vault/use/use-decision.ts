@@ -1,7 +1,7 @@
 /**
- * Whether a use that a policy grants may be made: by the targets of the credential, by the catalogue's list of
- * endpoints that return other secrets, and by the value, which must be long enough to be redacted. Pure.
- * SOURCE: docs/decisions.md, "Brokered use".
+ * Decides whether a brokered request that a policy grants may be made: by the targets of the credential, by the
+ * catalogue's list of endpoints that return other secrets, and by the value, which must be long enough to be redacted.
+ * Pure. SOURCE: docs/decisions.md, "Brokered use".
  */
 
 import type { DenialOf } from '../../core/denials.ts';
@@ -41,7 +41,7 @@ export function decideTarget(
   return { allowed: false, denial: { code: 'returns_secret', service: definition.name } };
 }
 
-/** The denial for callers who may not read the targets. Only those who may should learn of other hosts. */
+/** The denial for callers who may not read the targets, and so must not learn of other hosts. */
 export function withoutNearest(denial: TargetDenial): TargetDenial {
   return denial.code === 'no_target' ? { ...denial, nearest: null } : denial;
 }

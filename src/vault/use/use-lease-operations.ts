@@ -20,14 +20,14 @@ export interface UseLeaseRequest {
   readonly tokenHashOf: (holder: TokenHolder) => TokenHash;
 }
 
-/** What the token of a use lease is bound to, and made for. */
+/** The agent and path to which the token of a use lease is bound, and the service for which it is made. */
 export interface TokenHolder extends Pick<Lease, 'agentId' | 'path'> {
   readonly service: string | null;
 }
 
 export interface IssuedUseLease {
   readonly lease: Lease;
-  /** The service of the catalogue that the credential's targets are of; null if none. */
+  /** The catalogue's service whose targets the credential has; null if none. */
   readonly service: string | null;
 }
 
@@ -44,7 +44,7 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
     (input) => {
       const { caller, state, entry } = input;
       if (caller.kind === 'admin' || caller.kind === 'operator') {
-        // Its token would end with no session, and a base URL is not for people.
+        // Its token would end with no session, and a base URL is not for operators.
         return denied(input, { code: 'agent_required' });
       }
       const decision = access(state, caller, 'use', path);

@@ -25,7 +25,7 @@ import { issueUseLease, type TokenHolder, type UseLeaseRequest } from './use-lea
 export interface NewUseLease {
   readonly lease: Lease;
   readonly token: Secret;
-  /** The service of the catalogue; null if the credential's targets are of none. */
+  /** The catalogue's service whose targets the credential has; null if none. */
   readonly service: ServiceDefinition | null;
 }
 
@@ -87,7 +87,7 @@ async function authenticateHolder(vault: Vault, token: string, call: BaseUrlCall
   if (lease === null) throw unknownToken();
   // Another node may have just registered the agent.
   if (ledger.memory.control.agentById(lease.agentId) === null) await ledger.refresh();
-  // ORDER: also for a lease that has ended, whose token has left its program all the same.
+  // ORDER: before the status, because the token of an ended lease has left its program too.
   if (call !== null && call.path !== lease.path) {
     const { path, request, ...origin } = call;
     await rejectMisuse(vault, lease, { caller: null, origin, place: { kind: 'base URL', path, request } });
@@ -103,7 +103,7 @@ async function authenticateHolder(vault: Vault, token: string, call: BaseUrlCall
 
 const unknownToken = (): ApiError => new ApiError('UNAUTHENTICATED', 'The token is not valid.');
 
-/** Where the credential is placed in a request, which is where a caller may put its token; null without targets. */
+/** The place of the credential in a request, at which a caller may put its token; null without targets. */
 export async function findPlacement({ store }: Vault, path: CredentialPath): Promise<Placement | null> {
   const binding = await store.run(readTargetBinding(path), 'urgent');
   return binding?.placement ?? null;

@@ -42,7 +42,7 @@ interface Exceeded {
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
-/** A running use may end at any time. */
+/** A brokered request may end at any time. */
 const CONCURRENT_RETRY_SECONDS = 1;
 const UNLIMITED: Admission = { cancel: () => undefined, end: () => undefined };
 
@@ -51,7 +51,7 @@ export class UseLimits {
   readonly #now: () => number;
   readonly #intervalMs: number;
   readonly #buckets = new TokenBuckets(1, HOUR_MS);
-  /** The number of running uses by agent and policy; none is 0. */
+  /** The number of brokered requests by agent and policy; none is 0. */
   readonly #running = new Map<string, number>();
   readonly #rejections = new Map<string, Rejections>();
   readonly #timers = new Set<NodeJS.Timeout>();

@@ -1,7 +1,7 @@
 /**
  * Uses of credentials that agents never see. A use is decided and recorded, then the broker makes the request; its
- * result is recorded when the response has ended. A running use is cut when its lease, caller, grant or target ends.
- * INVARIANT: the broker gets an order only after the entry of its intent is durable.
+ * result is recorded when the response has ended. A brokered request is aborted when its lease, caller, grant or target
+ * ends. INVARIANT: the broker receives a request only after the entry of its intent is durable.
  */
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -34,7 +34,6 @@ export interface UseCall {
   readonly isUpgrade: boolean;
   /** The base URL without its selector, which replaces the target's origin in links; null to leave links. */
   readonly baseUrl: string | null;
-  /** Aborts the brokered request when the client has disconnected. */
   readonly signal?: AbortSignal;
 }
 
@@ -52,19 +51,18 @@ export interface OngoingUse {
 interface Running {
   readonly context: Context;
   readonly started: StartedUse;
-  readonly cut: AbortController;
+  readonly controller: AbortController;
   readonly admission: Admission;
-  /** Set before it is cut. */
+  /** Set before it is aborted. */
   end: UseEnd | null;
   /** Resolves when the response has ended. */
   ended: Promise<void>;
 }
 
-/** Where this server makes no request, whatever a target allows. */
+/** Addresses to which this server makes no request, whatever a target allows. */
 export interface NetworkLimits {
   /** The only networks that targets may allow; null for all. */
   readonly targetNetworks: readonly string[] | null;
-  /** The ports on which the server listens. */
   readonly ownPorts: () => readonly number[];
 }
 
@@ -74,13 +72,12 @@ function mayEndAny(change: StoredChange): boolean {
   return change.kind === 'remove' || change.kind === 'revokeMatching';
 }
 
-/** Half of the second within which a change on another node cuts a use here. */
+/** Half of the second within which a change on another node aborts a brokered request here. */
 const CHECK_INTERVAL_MS = 500;
-/** Bounds the work of one interval. */
 const MAX_CHECKS = 1000;
 const RETRY_MS = 1000;
 /** WHY one for all: an abort without a reason creates an error with its stack for each use. */
-const CUT = new Error('the use was cut');
+const ABORTED = new Error('the brokered request was aborted');
 
 export class Uses {
   readonly #ledger: Ledger;
@@ -126,7 +123,7 @@ export class Uses {
     const running: Running = {
       context,
       started,
-      cut: new AbortController(),
+      controller: new AbortController(),
       admission,
       end: null,
       ended: Promise.resolve(),
@@ -134,11 +131,11 @@ export class Uses {
     this.#running.set(started.entryId, running);
     this.measures.started += 1;
     const { signal } = call;
-    signal?.addEventListener('abort', () => running.cut.abort(CUT), { once: true });
+    signal?.addEventListener('abort', () => running.controller.abort(ABORTED), { once: true });
     // WHY also then: the decision may have waited for the store while the vault was being locked.
-    if (signal?.aborted === true || this.#isStopped) running.cut.abort(CUT);
+    if (signal?.aborted === true || this.#isStopped) running.controller.abort(ABORTED);
     this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
-    const use = this.#broker.use(toOrder(call, started, this.#networks), call.openBody(), running.cut.signal);
+    const use = this.#broker.use(toOrder(call, started, this.#networks), call.openBody(), running.controller.signal);
     running.ended = use.result.then((result) => {
       release();
       this.#end(running, result);
@@ -147,7 +144,7 @@ export class Uses {
     return { started, head, body: use.body, result: use.result, trailers: () => use.trailers };
   }
 
-  /** Checks every running use after a commit that may have ended one. */
+  /** Checks every brokered request after a commit that may have ended one. */
   committed(changes: readonly StoredChange[]): void {
     if (this.#running.size === 0) return;
     // WHY: the end of each use of a session revokes its lease, which concerns no other use; nor does an approval.
@@ -168,17 +165,19 @@ export class Uses {
     }
   }
 
-  /** Cuts the running uses of the agent, or all for null, whose leases or callers ended. Returns their number. */
-  cut(agentName: ActorName | null): number {
+  /**
+   * Aborts the brokered requests of the agent, or all for null, whose leases or callers ended. Returns their number.
+   */
+  abort(agentName: ActorName | null): number {
     const running = this.#runningOf(agentName);
     for (const each of running) {
       each.end = 'revoked';
-      each.cut.abort(CUT);
+      each.controller.abort(ABORTED);
     }
     return running.length;
   }
 
-  /** How many uses of the agent, or of all for null, are running. */
+  /** The number of brokered requests of the agent, or of all for null. */
   count(agentName: ActorName | null): number {
     return this.#runningOf(agentName).length;
   }
@@ -189,11 +188,11 @@ export class Uses {
     );
   }
 
-  /** Cuts every running use. Resolves when their results are recorded, or cannot be. */
+  /** Aborts every brokered request. Resolves when their results are recorded, or cannot be. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     if (this.#timer !== null) clearInterval(this.#timer);
-    for (const { cut } of this.#running.values()) cut.abort(CUT);
+    for (const { controller } of this.#running.values()) controller.abort(ABORTED);
     await Promise.all([...this.#running.values()].map(({ ended }) => ended));
     await Promise.all(this.#unrecorded);
     await this.#limits.stop();
@@ -217,7 +216,7 @@ export class Uses {
       (end) => {
         if (end === null || running.end !== null) return;
         running.end = end;
-        running.cut.abort(CUT);
+        running.controller.abort(ABORTED);
       },
       () => undefined,
     );
@@ -245,7 +244,7 @@ export class Uses {
     this.#unrecorded.add(recorded);
   }
 
-  /** Repeats until it succeeds or the service stops: the response was passed on, so the log must have its end. */
+  /** Repeats until it succeeds or the server stops: the response was passed on, so the audit log must have its end. */
   async #record(operation: Operation<null>): Promise<void> {
     for (;;) {
       const isRecorded = await this.#ledger.submitWithNext(operation).then(

@@ -1,6 +1,5 @@
 /** Maps a command to its operation of `src/core`. */
 
-import { authorize } from '../../../src/core/authorize.ts';
 import {
   type ActorName,
   type AgentId,
@@ -10,7 +9,7 @@ import {
   parsePolicyName,
   type TokenHash,
 } from '../../../src/core/names.ts';
-import type { Operation } from '../../../src/core/operation.ts';
+import { authorize, type Operation } from '../../../src/core/operation.ts';
 import { parsePath } from '../../../src/core/path.ts';
 import { deregisterAgent, registerAgent } from '../../../src/vault/agents/agent-operations.ts';
 import { serviceEvent } from '../../../src/vault/audit/lifecycle.ts';

@@ -1,4 +1,4 @@
-/** Verifies the chain, entry by entry. `scripts/verify_audit.py` does the same without the service. */
+/** Verifies the chain, entry by entry. `scripts/verify_audit.py` does the same without the server. */
 
 import {
   type AuditKeys,
@@ -32,7 +32,7 @@ export class ChainVerifier {
     return this.#point;
   }
 
-  /** Returns the break at this entry, or null. Entries must be given in the order of the log. */
+  /** Returns the break at this entry, or null. Entries must be given in the order of the audit log. */
   next(entry: AuditEntry): ChainBreak | null {
     const { seq, hmac, timestamp } = this.#point;
     const expected = seq + 1;
@@ -50,11 +50,11 @@ export class ChainVerifier {
   }
 }
 
-/** The break for an entry with a sequence number below 1, which is forged: the service counts from 1. */
+/** The break for an entry with a sequence number below 1, which is forged: the server counts from 1. */
 export const BEFORE_FIRST: ChainBreak = {
   entry: 0,
   timestamp: null,
-  reason: 'the log has an entry before the first one',
+  reason: 'the audit log has an entry before the first one',
 };
 
 /** Returns the one with the smaller sequence number. */
@@ -72,7 +72,7 @@ export function verifyHead(
   const atEnd = (reason: string): ChainBreak => ({ entry: end.seq + 1, timestamp: end.timestamp, reason });
   if (head === null) return atEnd('the head record is missing');
   if (!isHeadAuthentic(keys.auditAt(head.seq), head)) return atEnd('the head record is not authentic');
-  if (head.seq > end.seq) return atEnd('the entry is missing: the end of the log was cut off');
+  if (head.seq > end.seq) return atEnd('the entry is missing: the end of the audit log was truncated');
   if (head.seq < end.seq) {
     return { entry: head.seq + 1, timestamp: beyondHead, reason: 'the head record does not cover the entry' };
   }

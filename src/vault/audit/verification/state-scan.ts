@@ -1,14 +1,21 @@
 /**
- * Checks all state against the log, in steps: each row against the newest entry about it, each newest entry against its
- * row, and, if asked for, each encrypted value. SOURCE: docs/formats.md, "State in the log".
+ * Checks all state against the audit log, in steps: each row against the newest entry about it, each newest entry
+ * against its row, and, if asked for, each encrypted value. SOURCE: docs/formats.md, "State in the log".
  */
 
-import type { RowOf } from '../../../core/resources.ts';
-import { KEYSET_SUBJECT, RECORDED_RESOURCES, type RecordedResource, subjectOf } from '../../../core/resources.ts';
-import type { VaultKeys } from '../../../crypto/keys.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  KEYSET_SUBJECT,
+  RECORDED_RESOURCES,
+  type RecordedResource,
+  type RowOf,
+  subjectOf,
+} from '../../../core/resources.ts';
 import { decryptValue } from '../../../crypto/value-encryption.ts';
+import type { VaultKeys } from '../../../crypto/vault-keys.ts';
 import { isAuthentic } from '../../../ledger/authenticated-rows.ts';
 import type { Clock } from '../../../ledger/clock.ts';
+import { SingleFlight } from '../../../ledger/single-flight.ts';
 import { type ScannedCredential, scanValues } from '../../../store/encrypted-values.ts';
 import type { Store } from '../../../store/port.ts';
 import {
@@ -124,7 +131,7 @@ function problemOf(kind: RecordedResource, recorded: RecordedRow, keys: VaultKey
   const subject = subjectOf(kind, row);
   if (!isAuthentic(keys.row, kind, row)) return [{ subject, problem: 'altered' }];
   if (state === row.mac) return [];
-  // An ended session grants nothing, whatever the log says.
+  // An ended session grants nothing, whatever the audit log says.
   const hasEnded = session !== null && session.expiresAt <= clock.now();
   return hasEnded ? [] : [{ subject, problem: 'not as recorded' }];
 }
@@ -192,4 +199,52 @@ function unreadableIn({ id, path, type, version, values }: ScannedCredential, ke
   });
   const isMissing = !values.some((value) => value.version === version);
   return [...unreadable.map((value) => problem(value.version)), ...(isMissing ? [problem(version)] : [])];
+}
+
+/** The background scan waits so many times longer than a step took. */
+const PAUSE_FACTOR = 9;
+
+/** Runs scans of the state for callers, who share one of a kind, and one slowly in the background after startup. */
+export class StateChecker {
+  readonly #parts: ScanParts;
+  readonly #rows: SingleFlight<StateCheck>;
+  readonly #values: SingleFlight<StateCheck>;
+  #checked = 0;
+
+  constructor(parts: ScanParts) {
+    this.#parts = parts;
+    this.#rows = new SingleFlight((signal) => this.#scan(signal, false));
+    this.#values = new SingleFlight((signal) => this.#scan(signal, true));
+  }
+
+  /** The number of rows that the running scan has checked; 0 if none runs. */
+  get checked(): number {
+    return this.#checked;
+  }
+
+  /** Ends soon after the signal. @throws the signal's reason; StoreError */
+  check(signal: AbortSignal, withValues: boolean): Promise<StateCheck> {
+    return (withValues ? this.#values : this.#rows).run(signal);
+  }
+
+  /** Checks everything but values, with a tenth of a processor at most. */
+  checkSlowly(signal: AbortSignal): Promise<StateCheck> {
+    return this.#scan(signal, false, PAUSE_FACTOR);
+  }
+
+  async #scan(signal: AbortSignal, withValues: boolean, pauseFactor = 0): Promise<StateCheck> {
+    let found: StateCheck = { checked: 0, problemCount: 0, problems: [] };
+    let stepAt = performance.now();
+    try {
+      for await (found of scanState(this.#parts, withValues)) {
+        signal.throwIfAborted();
+        if (pauseFactor > 0) await sleep((performance.now() - stepAt) * pauseFactor, undefined, { signal });
+        else this.#checked = found.checked;
+        stepAt = performance.now();
+      }
+      return found;
+    } finally {
+      this.#checked = 0;
+    }
+  }
 }

@@ -1,21 +1,21 @@
 /**
- * Verifies the log: recomputes every entry MAC and compares the end of the chain with the head record. Callers of a
- * vault share one verification at a time. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log".
+ * Verifies the audit log: recomputes every entry MAC and compares the end of the chain with the head record. Callers of
+ * a vault share one verification at a time. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log".
  *
- * INVARIANT: a verification covers the log up to the head record that it read at its start. Its threads read separate
- * snapshots, which agree up to that head, because the service only appends.
+ * INVARIANT: a verification covers the audit log up to the head record that it read at its start. Its threads read
+ * separate snapshots, which agree up to that head, because the server only appends.
  */
 
 import type { ChainPoint } from '../../../crypto/chain.ts';
-import type { VaultKeys } from '../../../crypto/keys.ts';
+import type { VaultKeys } from '../../../crypto/vault-keys.ts';
 import type { Clock } from '../../../ledger/clock.ts';
 import { SingleFlight } from '../../../ledger/single-flight.ts';
 import { hasEntryBeforeFirst, readEntries, readHead } from '../../../store/audit-log.ts';
 import type { Store } from '../../../store/port.ts';
 import { scanEntries } from '../../paging.ts';
 import { BEFORE_FIRST, type ChainBreak, ChainVerifier, verifyHead } from './chain-verifier.ts';
-import { verifyInParallel } from './pool.ts';
-import { StateChecker } from './state-checker.ts';
+import { StateChecker } from './state-scan.ts';
+import { verifyInParallel } from './verification-threads.ts';
 
 export type VerificationResult =
   | {
@@ -34,11 +34,10 @@ export type VerificationResult =
 export interface VerificationStatus {
   readonly entriesChecked: number;
   readonly entriesTotal: number;
-  /** Milliseconds since 1970. */
   readonly startedAt: number;
 }
 
-/** Entries checked per step on the service's own thread: some milliseconds of work. */
+/** Entries checked per step on the server's own thread: some milliseconds of work. */
 const STEP_ENTRIES = 500;
 /** Length of a log from which on threads verify it; a shorter one is verified sooner than a thread starts. */
 export const THREADS_THRESHOLD = 20_000;
@@ -62,7 +61,7 @@ export class Verifier {
     this.#runs = new SingleFlight((signal) => this.#verify(signal));
   }
 
-  /** Covers the log as it is at this call or later; ends soon after the signal. @throws the signal's reason */
+  /** Covers the audit log as it is at this call or later; ends soon after the signal. @throws the signal's reason */
   verify(signal: AbortSignal): Promise<VerificationResult> {
     return this.#runs.run(signal);
   }

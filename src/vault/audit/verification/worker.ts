@@ -23,7 +23,6 @@ export type RangeResult =
   | {
       /** The last entry of the range, or its break. */
       readonly end: ChainPoint | ChainBreak;
-      /** Processor time of the thread. */
       readonly cpuMs: number;
     }
   /** The store could not be read, or its log lacks an entry that the node has seen. */

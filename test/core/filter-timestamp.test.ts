@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseTimestamp } from '../../src/core/timestamp.ts';
+import { parseTimestamp } from '../../src/core/filter-timestamp.ts';
 import { runs } from '../kit/property.ts';
 import { refusal } from './refusals.ts';
 

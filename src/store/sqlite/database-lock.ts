@@ -7,7 +7,7 @@ import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite';
 import { StoreError } from '../errors.ts';
 import { BUSY_TIMEOUT_MS, describeOpenError, isBusy, toStoreError } from './database.ts';
 
-/** Commands hold the lock briefly to check it, which must not prevent a start. */
+/** Commands hold the lock briefly to check it, which must not prevent a startup. */
 const TAKE_TIMEOUT_MS = 250;
 
 export class DatabaseLock {

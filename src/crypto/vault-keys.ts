@@ -125,7 +125,7 @@ export class VaultKeys implements AuditKeys {
     return this.#ring.signing;
   }
 
-  /** The log's record of the keyset. SOURCE: docs/formats.md, "State in the log". */
+  /** The audit log's record of the keyset. SOURCE: docs/formats.md, "State in the log". */
   get state(): string {
     const { version, rootVersion, document } = this.#ring;
     const digest = hash('sha256', JSON.stringify(document), 'base64');

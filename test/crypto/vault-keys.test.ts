@@ -1,12 +1,12 @@
-// The root key file, strict base64 and tokens.
+// The root key file, strict base64, tokens, and new ids and keys.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseRootKey } from '../../src/crypto/keys.ts';
-import { decodeStrictBase64, timingSafeEqualText } from '../../src/crypto/primitives.ts';
+import { decodeStrictBase64, newRootKey, requestIds, timingSafeEqualText } from '../../src/crypto/primitives.ts';
 import { hashToken, newToken } from '../../src/crypto/tokens.ts';
+import { parseRootKey } from '../../src/crypto/vault-keys.ts';
 import { runs, wellFormedText } from '../kit/property.ts';
 
 test('a root key file contains 32 bytes as base64 on one line, and nothing else', () => {
@@ -96,4 +96,21 @@ test('texts are equal only byte for byte', () => {
       assert.equal(timingSafeEqualText(a, `${a}\0`), false);
     }),
   );
+});
+
+test('a request id is eight random characters of its process and a number in base 36', () => {
+  const [one, other] = [requestIds(), requestIds()];
+  const ids = Array.from({ length: 37 }, one);
+  const [first = ''] = ids;
+  assert.match(first, /^[0-9a-f]{8}-1$/);
+  assert.deepEqual(
+    [ids[34], ids[35], ids[36]],
+    ['-z', '-10', '-11'].map((end) => first.slice(0, 8) + end),
+  );
+  assert.notEqual(other().slice(0, 8), first.slice(0, 8));
+});
+
+test('a root key is 32 random bytes', () => {
+  assert.equal(newRootKey().length, 32);
+  assert.notDeepEqual(newRootKey(), newRootKey());
 });

@@ -1,6 +1,6 @@
 /**
  * The threads that check a long log. This thread sends each of them one short range at a time. On Linux they run at the
- * lowest priority; elsewhere one core is left to the callers. While the service is busy, a thread waits between ranges.
+ * lowest priority; elsewhere one core is left to the callers. While the server is busy, a thread waits between ranges.
  */
 
 import { on } from 'node:events';
@@ -9,7 +9,7 @@ import { extname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { type ChainPoint, exportAuditKeys } from '../../../crypto/chain.ts';
-import type { VaultKeys } from '../../../crypto/keys.ts';
+import type { VaultKeys } from '../../../crypto/vault-keys.ts';
 import { readEntries } from '../../../store/audit-log.ts';
 import { StoreError } from '../../../store/errors.ts';
 import type { Store } from '../../../store/port.ts';
@@ -23,14 +23,14 @@ const MAX_THREADS = 4;
 export const RANGE_ENTRIES = 8000;
 /** The entries of a range are soon garbage: a larger young generation would only take more memory. */
 const YOUNG_GENERATION_MB = 8;
-/** The service is busy while its own thread uses more than this share of a processor. */
+/** The server is busy while its own thread uses more than this share of a processor. */
 const BUSY_SHARE = 0.1;
-/** How much longer than it computed a thread waits for its next range while the service is busy. */
+/** How much longer than it computed a thread waits for its next range while the server is busy. */
 const PAUSE_FACTOR = 6;
 
 /**
- * Returns the first break of the log up to `lastSeq`, or its end. `onChecked` is called with the number of entries of
- * each range that was checked. Every thread has ended when this settles.
+ * Returns the first break of the audit log up to `lastSeq`, or its end. `onChecked` is called with the number of
+ * entries of each range that was checked. Every thread has ended when this settles.
  * @throws the signal's reason; the error of a thread
  */
 export async function verifyInParallel(
@@ -65,7 +65,7 @@ export async function verifyInParallel(
   return end;
 }
 
-/** INVARIANT: in the order of the log, so the ranges before a break are always checked. */
+/** INVARIANT: in the order of the audit log, so the ranges before a break are always checked. */
 function* splitLog(lastSeq: number): Generator<VerifiedRange> {
   for (let fromSeq = 1; fromSeq <= lastSeq; fromSeq += RANGE_ENTRIES) {
     yield { fromSeq, toSeq: Math.min(lastSeq, fromSeq + RANGE_ENTRIES - 1) };
@@ -105,7 +105,7 @@ async function checkRanges(
 }
 
 /**
- * The pause after a range, by the processor time of the thread and the share of a processor that the service's own
+ * The pause after a range, by the processor time of the thread and the share of a processor that the server's own
  * thread used meanwhile. WHY processor time: on a busy machine both threads also wait, and that is no load of callers.
  * WHY not the priority alone: a thread also slows down others through the processor's caches and through locks.
  */

@@ -1,4 +1,5 @@
-// Ed25519: the vectors of RFC 8032, the keys that must be rejected, and generated keys used with OpenSSL.
+// Ed25519: the vectors of RFC 8032, the keys that must be rejected, and generated keys used with OpenSSL. Signatures of
+// webhooks, and the semaphore before work that would occupy every thread.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -6,8 +7,17 @@ import { createPrivateKey, randomBytes, sign } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { PublicKey } from '../../src/core/names.ts';
-import { DUMMY_PUBLIC_KEY, generateAgentKeys, isSignatureValid, parsePublicKey } from '../../src/crypto/signatures.ts';
+import {
+  DUMMY_PUBLIC_KEY,
+  generateAgentKeys,
+  isSignatureValid,
+  parsePublicKey,
+  parseWebhookSecret,
+  Semaphore,
+  webhookSignature,
+} from '../../src/crypto/signatures.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { flipped } from './vectors.ts';
 
@@ -169,4 +179,62 @@ test('the dummy key for unknown agents is a point of the curve, so that verifyin
   // SOURCE: RFC 8032, section 5.1.3: x² = (y² - 1) / (d y² + 1) must be a square.
   const x2 = ((y2 - 1n + prime) * power(d * y2 + 1n, prime - 2n)) % prime;
   assert.equal(power(x2, (prime - 1n) / 2n), 1n);
+});
+
+// Signatures of webhooks. SOURCE: Standard Webhooks 1.0.0, whose libraries all verify this example.
+
+test('the example of the specification has its signature', () => {
+  const key = parseWebhookSecret('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw') ?? assert.fail();
+  const signature = webhookSignature(key, 'msg_p5jXN8AQM9LWM0D4loKWxJek', 1614265330, '{"test": 2432232314}');
+  assert.equal(signature, 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
+});
+
+test('a secret has 24 to 64 bytes of strict base64, with or without its prefix', () => {
+  const secretOf = (bytes: number): string => Buffer.alloc(bytes, 1).toString('base64');
+  for (const bytes of [24, 32, 64]) {
+    assert.equal(parseWebhookSecret(`whsec_${secretOf(bytes)}`)?.length, bytes);
+    assert.equal(parseWebhookSecret(secretOf(bytes))?.length, bytes);
+  }
+  for (const text of ['', 'whsec_', secretOf(23), secretOf(65), `${secretOf(32)}=`, 'whsec_not base64 at all, no'])
+    assert.equal(parseWebhookSecret(text), null);
+});
+
+/** Claims that twenty pieces of work run three places at a time, in the order in which they came. */
+async function assertThreeAtOnce(gate: Semaphore): Promise<void> {
+  let inside = 0;
+  let most = 0;
+  const begun: number[] = [];
+  const work = (number: number) => async (): Promise<number> => {
+    begun.push(number);
+    inside += 1;
+    most = Math.max(most, inside);
+    await sleep(1);
+    inside -= 1;
+    return number * 2;
+  };
+  const numbers = Array.from({ length: 20 }, (_, number) => number);
+  const results = await Promise.all(numbers.map((number) => gate.run(work(number))));
+  assert.deepEqual(
+    results,
+    numbers.map((number) => number * 2),
+  );
+  assert.equal(most, 3);
+  assert.deepEqual(begun, numbers);
+}
+
+test('at most the permitted number of tasks run concurrently, in the order of their arrival, and every result is returned', () =>
+  assertThreeAtOnce(new Semaphore(3)));
+
+test('the semaphore has all its places again after it was idle', async () => {
+  const gate = new Semaphore(3);
+  await assertThreeAtOnce(gate);
+  await assertThreeAtOnce(gate);
+});
+
+test('failed work releases its place, and rejects only its caller', async () => {
+  const gate = new Semaphore(1);
+  const failing = gate.run(() => Promise.reject(new Error('broken')));
+  const after = gate.run(() => Promise.resolve('done'));
+  await assert.rejects(failing, /broken/);
+  assert.equal(await after, 'done');
 });

@@ -42,7 +42,6 @@ const PARAMETERS = [
 const DEFAULT_PORT = 5432;
 export const DEFAULT_APPLICATION_NAME = 'leasehold';
 
-/** @throws UsageError */
 export function parseAddress(url: string): PostgresAddress {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^/?#@]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(url);
   if (match === null) throw new UsageError('must be postgres://USER:PASSWORD@HOST:PORT/DATABASE');

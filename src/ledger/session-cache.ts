@@ -2,7 +2,7 @@
 import { LRUCache } from 'lru-cache';
 import type { TokenHash } from '../core/names.ts';
 import { subjectOf } from '../core/resources.ts';
-import type { VaultKeys } from '../crypto/keys.ts';
+import type { VaultKeys } from '../crypto/vault-keys.ts';
 import type { Store } from '../store/port.ts';
 import { readNewestState } from '../store/recorded-states.ts';
 import { readSession } from '../store/vault-metadata.ts';

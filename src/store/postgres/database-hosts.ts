@@ -5,8 +5,8 @@
  */
 import { StoreError } from '../errors.ts';
 import type { LogLocation, SeenEntry } from '../store.ts';
-import type { PostgresAddress } from './address.ts';
 import { Connection } from './connection.ts';
+import type { PostgresAddress } from './database-url.ts';
 import type { Purpose } from './driver.ts';
 import { sqlStateOf } from './errors.ts';
 import { LostEntryError } from './fence.ts';
@@ -44,7 +44,6 @@ export class Hosts {
     this.#seen = entry;
   }
 
-  /** The hosts that did not respond when the current one was chosen. */
   get unanswered(): readonly string[] {
     return this.#unanswered;
   }
@@ -55,7 +54,6 @@ export class Hosts {
     return { kind: 'postgres', address: { ...this.#address, hosts: [host] }, seen: this.#seen };
   }
 
-  /** @throws StoreError */
   async connect(purpose: Purpose): Promise<Connection> {
     if (this.#failed !== null && performance.now() < this.#failed.until) throw this.#failed.error;
     try {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseAddress, sslModeFor } from '../../src/store/postgres/address.ts';
+import { parseAddress, sslModeFor } from '../../src/store/postgres/database-url.ts';
 
 test('without a mode remote servers are verified, and loopback and Unix sockets are unencrypted', () => {
   const modeOf = (authority: string): string => {

@@ -1,7 +1,6 @@
-/** Reads for the hints on the console's first page, in steps: leases that end soon, unused credentials, denials. */
+/** Reads for the advisories, in steps: leases that end soon, unused credentials, and denials. */
 import { type Dialect, numberIn } from './dialect.ts';
-import type { ListStep } from './queries.ts';
-import { type Procedure, raw, scanUntilDeadline, sql } from './statement.ts';
+import { type ListStep, type Procedure, raw, scanUntilDeadline, sql } from './statement.ts';
 
 /** Active leases that end by `endsBy` and were issued for at least `minimumMs`. */
 export interface EndingQuery {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SingleFlight } from '../../src/ledger/single-flight.ts';
-import { settle } from './fixture.ts';
+import { settle } from '../vault/fixture.ts';
 
 const STAY = new AbortController().signal;
 
