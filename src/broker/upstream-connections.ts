@@ -81,14 +81,6 @@ export class ConnectionPool {
 
   #createRoute(spec: AddressFields & Pick<UpstreamRequestSpec, 'caPem'>): Route {
     const rules = new AddressRules(spec);
-    return { rules, agent: this.#createAgent(spec.scheme, spec.caPem, rules) };
-  }
-
-  #createAgent(
-    scheme: UpstreamRequestSpec['scheme'],
-    caPem: string | null,
-    rules: AddressRules,
-  ): PlainAgent | https.Agent {
     const options = {
       keepAlive: true,
       timeout: IDLE_CONNECTION_MS,
@@ -97,9 +89,10 @@ export class ConnectionPool {
       // The environment may name a proxy, which would resolve the name again.
       proxyEnv: {},
     };
-    if (scheme === 'http') return new http.Agent(options);
-    const authorities = caPem === null ? {} : { ca: caPem };
-    return new https.Agent({ ...options, ...authorities, rejectUnauthorized: true, minVersion: 'TLSv1.2' });
+    if (spec.scheme === 'http') return { rules, agent: new http.Agent(options) };
+    const authorities = spec.caPem === null ? {} : { ca: spec.caPem };
+    const tls = { ...authorities, rejectUnauthorized: true, minVersion: 'TLSv1.2' } as const;
+    return { rules, agent: new https.Agent({ ...options, ...tls }) };
   }
 
   #checkedLookup(rules: AddressRules): LookupFunction {
