@@ -1,6 +1,6 @@
 // Generated requests that try to reach another server than a credential's target. A canary listens on every loopback
-// address, and fails the test for a single connection. Both endpoints get the same cases. `SEED=n` repeats them. SOURCE:
-// docs/decisions.md, "Brokered use". Addresses and rebinding of the engine alone are in test/broker.
+// address, and fails the test for a single connection. Both endpoints get the same cases. `SEED=n` repeats them.
+// SOURCE: docs/decisions.md, "Brokered use". Addresses and rebinding of the engine alone are in test/broker.
 
 import assert from 'node:assert/strict';
 import { type AddressInfo, createServer, type Server } from 'node:net';
