@@ -81,14 +81,6 @@ export class ConnectionPool {
 
   #createRoute(spec: AddressFields & Pick<UpstreamRequestSpec, 'caPem'>): Route {
     const rules = new AddressRules(spec);
-    return { rules, agent: this.#createAgent(spec.scheme, spec.caPem, rules) };
-  }
-
-  #createAgent(
-    scheme: UpstreamRequestSpec['scheme'],
-    caPem: string | null,
-    rules: AddressRules,
-  ): PlainAgent | https.Agent {
     const options = {
       keepAlive: true,
       timeout: IDLE_CONNECTION_MS,
@@ -97,9 +89,10 @@ export class ConnectionPool {
       // The environment may name a proxy, which would resolve the name again.
       proxyEnv: {},
     };
-    if (scheme === 'http') return new http.Agent(options);
-    const authorities = caPem === null ? {} : { ca: caPem };
-    return new https.Agent({ ...options, ...authorities, rejectUnauthorized: true, minVersion: 'TLSv1.2' });
+    if (spec.scheme === 'http') return { rules, agent: new http.Agent(options) };
+    const authorities = spec.caPem === null ? {} : { ca: spec.caPem };
+    const tls = { ...authorities, rejectUnauthorized: true, minVersion: 'TLSv1.2' } as const;
+    return { rules, agent: new https.Agent({ ...options, ...tls }) };
   }
 
   #checkedLookup(rules: AddressRules): LookupFunction {
@@ -123,15 +116,15 @@ export class ConnectionPool {
 // Metadata services and the server's own listeners are rejected whatever a target allows.
 
 /** SOURCE: IANA IPv4 Special-Purpose Address Registry. */
-const REFUSED_IPV4 = [
+const NON_PUBLIC_IPV4 = [
   ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
   ...['192.0.2.0/24', '192.88.99.0/24', '192.168.0.0/16', '198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24'],
   ...['224.0.0.0/4', '240.0.0.0/4'],
 ];
 /** SOURCE: IANA IPv6 Special-Purpose Address Registry; within 2000::/3, outside of which nothing is public. */
-const REFUSED_IPV6 = ['2001:2::/48', '2001:10::/28', '2001:20::/28', '2001:db8::/32', '3fff::/20'];
+const NON_PUBLIC_IPV6 = ['2001:2::/48', '2001:10::/28', '2001:20::/28', '2001:db8::/32', '3fff::/20'];
 
-const refused = toNetworks([...REFUSED_IPV4, ...REFUSED_IPV6]);
+const nonPublic = toNetworks([...NON_PUBLIC_IPV4, ...NON_PUBLIC_IPV6]);
 const publicIpv6 = toNetworks(['2000::/3', '64:ff9b::/96']);
 /** Every system treats these as its own, whichever interfaces it has. */
 const loopback = toNetworks(['127.0.0.0/8', '0.0.0.0/8', '::1/128', '::/128']);
@@ -171,7 +164,7 @@ export class AddressRules {
     const isLoopback = isWithin(loopback, address);
     if (this.#isOwnPort && (isLoopback || this.#isOwn(address))) return false;
     if (isWithin(this.#allowed, address) && (this.#limits === null || isWithin(this.#limits, address))) return true;
-    if (this.#isAllowedOnly || isLoopback || isWithin(refused, address) || this.#isOwn(address)) return false;
+    if (this.#isAllowedOnly || isLoopback || isWithin(nonPublic, address) || this.#isOwn(address)) return false;
     return address.length === 4 || isWithin(publicIpv6, address);
   }
 

@@ -45,12 +45,7 @@ export class RequestMeasures {
 }
 
 export interface RequestLog {
-  rejected(fields: {
-    readonly code: ApiErrorCode;
-    readonly requestId: string;
-    readonly method: string;
-    readonly remoteAddr: string | undefined;
-  }): void;
+  rejected(fields: { code: ApiErrorCode; requestId: string; method: string; remoteAddr: string | undefined }): void;
   acceptFailed(error: Error): void;
   /** Connections of the caller were closed, because too much of its responses was not read. */
   unreadClosed(caller: string, connections: number): void;

@@ -30,11 +30,7 @@ export type Reply =
       readonly headers?: Readonly<Record<string, string>>;
     }
   | { readonly bytes: Uint8Array; readonly type: string }
-  | {
-      readonly stream: Readable;
-      readonly headers?: Readonly<Record<string, string>>;
-      readonly type: string;
-    }
+  | { readonly stream: Readable; readonly headers?: Readonly<Record<string, string>>; readonly type: string }
   /** 204 */
   | { readonly isEmpty: true; readonly headers: Readonly<Record<string, string>> }
   | null;
@@ -85,11 +81,6 @@ export interface MetricsPage {
   render(): Promise<string>;
 }
 
-interface Content {
-  readonly mediaType: string;
-  readonly description: string;
-}
-
 export interface RouteGroup {
   readonly tag: string;
   readonly description: string;
@@ -112,7 +103,7 @@ interface RouteHead {
   /** Whether the handler parses the body, whose schema is for the document only. */
   readonly isBodyDeclared: boolean;
   readonly data: TSchema | null;
-  readonly content: Content | null;
+  readonly content: { readonly mediaType: string; readonly description: string } | null;
   /** The status of a response that reports a failure in `data`. */
   readonly failureStatus: 503 | null;
   readonly meta: 'always' | 'paged' | 'never';

@@ -41,15 +41,7 @@ function check(part: string, schema: TSchema, value: unknown, request: FastifyRe
   if (validate(value) !== true) throw toValidationError(part, validate.errors?.[0]);
 }
 
-interface SchemaError {
-  readonly instancePath?: string;
-  readonly schemaPath?: string;
-  readonly keyword?: string;
-  readonly params?: Record<string, unknown>;
-  /** The invalid value, and the schema that it violates. */
-  readonly data?: unknown;
-  readonly parentSchema?: unknown;
-}
+type SchemaError = Partial<NonNullable<Validate['errors']>[number]>;
 
 interface FieldSchema {
   readonly type?: string | readonly string[];

@@ -21,7 +21,7 @@ import type { Configuration } from './configuration.ts';
 import { isLoopback, withConnectionName } from './flag-values.ts';
 import { listen } from './listen.ts';
 import { logFailure, type ServerLog, withoutRepetitions } from './log.ts';
-import { metricsPage } from './monitoring.ts';
+import { metricsPage } from './metrics/metrics-page.ts';
 import type { Locked } from './open-keys.ts';
 import { openVault, prepareDataDir } from './open-vault.ts';
 import { RunningVault } from './running-vault.ts';

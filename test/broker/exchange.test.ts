@@ -108,7 +108,7 @@ test('a response that breaks off fails the body, and its result says so', async 
   assert.deepEqual(await use.result, { status: 200, bytesIn: 0, bytesOut: 0, redactions: 0, ended: 'upstream' });
 });
 
-test('redirects are returned, never followed, and those to the own origin lead through the door', async () => {
+test('redirects are returned, never followed, and those to the own origin lead through the base URL', async () => {
   const origin = `https://127.0.0.1:${upstream.port}`;
   const moved: readonly [sent: string, expected: string][] = [
     [`${origin}/next?a=1#b`, '/use/a/-/next?a=1#b'],

@@ -1,4 +1,4 @@
-// Links of a response: rewritten to the door, redacted in the form in which they are rewritten, and bounded.
+// Links of a response: rewritten to the base URL, redacted in the form in which they are rewritten, and bounded.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -11,7 +11,7 @@ export interface Places {
   readonly canaryPort: number;
 }
 
-/** A use without the credential's path; doors.ts sends it. */
+/** A use without the credential's path; use-endpoints.ts sends it. */
 export interface Call {
   readonly method: string;
   readonly url: string;

@@ -166,7 +166,7 @@ attempt('a second authority, in every header and spelling that a server might pr
   ];
   // The headers that may have the token of the base URL: a second one is rejected.
   const isToken = (name: string): boolean => /^(?:authorization|x-api-key|api-key)$/i.test(name);
-  const all = [...names, ...more].filter((name) => fixture.door === 'one call' || !isToken(name));
+  const all = [...names, ...more].filter((name) => fixture.endpoint === 'one call' || !isToken(name));
   for (const name of [...names, ...more].filter((each) => !all.includes(each)))
     await fixture.assertRefused([{ headers: { [name]: 'Bearer of-the-thief' } }]);
   const received = await receivedOf(fixture, Object.fromEntries(all.map((name) => [name, 'Bearer of-the-thief'])));

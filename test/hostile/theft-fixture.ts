@@ -10,7 +10,7 @@ import { startUpstream, type Upstream } from '../broker/upstream.ts';
 import type { TestResponse } from '../kit/client.ts';
 import type { Scope } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
-import { type Caller, sendByBaseUrl, type UseCall, withoutChunks } from './doors.ts';
+import { type Caller, sendByBaseUrl, type UseCall, withoutChunks } from './use-endpoints.ts';
 import { canRead } from './value-reader.ts';
 
 /** A value with characters that each escape changes. */
@@ -25,37 +25,37 @@ const PLACEMENTS = {
 
 export type Respond = (response: ServerResponse, request: IncomingMessage) => unknown;
 
-const DOORS = ['one call', 'base URL'] as const;
-type Door = (typeof DOORS)[number];
+const ENDPOINTS = ['one call', 'base URL'] as const;
+type Endpoint = (typeof ENDPOINTS)[number];
 /** Statuses of a rejection by the server. A raw request can be rejected before it is one for a base URL. */
-const REJECTED: Readonly<Record<Door, readonly number[]>> = {
+const REJECTED: Readonly<Record<Endpoint, readonly number[]>> = {
   'one call': [400, 403, 502],
   'base URL': [400, 403, 404, 405, 421, 502],
 };
 
-export type TheftFixture = ReturnType<typeof openDoor>;
+export type TheftFixture = ReturnType<typeof openEndpoint>;
 
 interface Attempt {
   readonly name: string;
   readonly make: (fixture: TheftFixture) => Promise<void>;
-  /** The doors at which the attempt exists. */
-  readonly doors: readonly Door[];
+  /** The endpoints at which the attempt exists. */
+  readonly endpoints: readonly Endpoint[];
 }
 
 const attempts: Attempt[] = [];
 
-/** Adds an attempt, which is made at both doors unless it exists at one of them only. */
-export function attempt(name: string, make: Attempt['make'], doors: readonly Door[] = DOORS): void {
-  attempts.push({ name, make, doors });
+/** Adds an attempt, which is made at both endpoints unless it exists at one of them only. */
+export function attempt(name: string, make: Attempt['make'], endpoints: readonly Endpoint[] = ENDPOINTS): void {
+  attempts.push({ name, make, endpoints });
 }
 
-/** Adds a test for each attempt at each of its doors. */
+/** Adds a test for each attempt at each of its endpoints. */
 export async function testAttempts(scope: Scope): Promise<void> {
   const scene = await startScene(scope);
-  const fixtures = DOORS.map((door) => openDoor(scene, door));
-  for (const { name, make, doors } of attempts)
-    for (const fixture of fixtures.filter(({ door }) => doors.includes(door)))
-      test(`${name}, by ${fixture.door}`, () => make(fixture));
+  const fixtures = ENDPOINTS.map((endpoint) => openEndpoint(scene, endpoint));
+  for (const { name, make, endpoints } of attempts)
+    for (const fixture of fixtures.filter(({ endpoint }) => endpoints.includes(endpoint)))
+      test(`${name}, by ${fixture.endpoint}`, () => make(fixture));
 }
 
 async function startScene(scope: Scope) {
@@ -77,15 +77,15 @@ async function startScene(scope: Scope) {
   return { service, admin, thief, upstream, ownServer, origin, targets, allowed, current };
 }
 
-function openDoor({ current, ...scene }: Awaited<ReturnType<typeof startScene>>, door: Door) {
+function openEndpoint({ current, ...scene }: Awaited<ReturnType<typeof startScene>>, endpoint: Endpoint) {
   const { service, thief, upstream, ownServer, origin } = scene;
-  /** A name that the attempt at the other door does not use. */
-  const named = (name: string): string => `${name}-${DOORS.indexOf(door)}`;
+  /** A name that the attempt at the other endpoint does not use. */
+  const named = (name: string): string => `${name}-${ENDPOINTS.indexOf(endpoint)}`;
 
   /** One request with a credential, whose answer must not contain the value. Resolves to it. */
   async function use(fields: UseFields = {}, token: string | null = thief.token): Promise<TestResponse> {
     const call = { path: PATHS.bearer, method: 'GET', url: `${origin}/v1/echo`, ...fields };
-    if (door === 'one call') {
+    if (endpoint === 'one call') {
       const answer = await (token === null ? service.anonymous : service.as(token)).post('/api/v1/use', call);
       assertUnreadable(answer);
       return answer;
@@ -120,12 +120,12 @@ function openDoor({ current, ...scene }: Awaited<ReturnType<typeof startScene>>,
   async function assertRefused(calls: readonly UseFields[]): Promise<void> {
     for (const call of calls)
       for (const status of await statuses([call]))
-        assert.ok(REJECTED[door].includes(status), `${status} for ${JSON.stringify(call)}`);
+        assert.ok(REJECTED[endpoint].includes(status), `${status} for ${JSON.stringify(call)}`);
   }
 
   return {
     ...scene,
-    door,
+    endpoint,
     named,
     use,
     echo,

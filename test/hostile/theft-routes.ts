@@ -103,7 +103,7 @@ attempt(
   },
 );
 attempt('targets that change while a use is running cut it, and get nothing of it', async (fixture) => {
-  const { admin, allowed, door, named, ownServer, setResponse, statuses, targets, use } = fixture;
+  const { admin, allowed, endpoint, named, ownServer, setResponse, statuses, targets, use } = fixture;
   const path = named('theft/changed');
   await admin.post('/api/v1/credentials', { path, value: VALUE });
   await admin.put(`/api/v1/targets/${path}`, { targets, placement: bearer });
@@ -119,10 +119,10 @@ attempt('targets that change while a use is running cut it, and get nothing of i
   assert.equal((await running).status, 502);
   assert.equal(ownServer.requests.length, 0);
   // A base URL leads to the new target, which is reached without TLS only.
-  assert.deepEqual(await statuses([{ path }]), [door === 'one call' ? 403 : 502]);
+  assert.deepEqual(await statuses([{ path }]), [endpoint === 'one call' ? 403 : 502]);
 });
 attempt('the lease and the credential of another agent', async (fixture) => {
-  const { admin, door, named, service, setResponse, statuses, targets, thief, use } = fixture;
+  const { admin, endpoint, named, service, setResponse, statuses, targets, thief, use } = fixture;
   setResponse((response) => response.end('ok'));
   const other = await service.agent(named('other'), { 'others/*': ['use', 'retrieve'] });
   const path = named('others/key');
@@ -130,7 +130,7 @@ attempt('the lease and the credential of another agent', async (fixture) => {
   await admin.put(`/api/v1/targets/${path}`, { targets, placement: bearer });
   const { lease_id: lease } = (await use({ path }, other.token)).body.data;
   assert.deepEqual(await statuses([{ path }]), [403]);
-  if (door === 'one call') assert.deepEqual(await statuses([{ path, lease_id: lease }]), [400]);
+  if (endpoint === 'one call') assert.deepEqual(await statuses([{ path, lease_id: lease }]), [400]);
   assert.notEqual((await thief.get(`/api/v1/leases/${lease}`)).status, 200);
   assert.equal((await use({}, lease)).status, 401);
 });

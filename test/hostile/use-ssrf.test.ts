@@ -1,6 +1,6 @@
 // Generated requests that try to reach another server than a credential's target. A canary listens on every loopback
-// address, and fails the test for a single connection. Both doors get the same cases. `SEED=n` repeats them. SOURCE:
-// docs/decisions.md, "Brokered use". Addresses and rebinding of the engine alone are in test/broker.
+// address, and fails the test for a single connection. Both endpoints get the same cases. `SEED=n` repeats them.
+// SOURCE: docs/decisions.md, "Brokered use". Addresses and rebinding of the engine alone are in test/broker.
 
 import assert from 'node:assert/strict';
 import { type AddressInfo, createServer, type Server } from 'node:net';
@@ -10,8 +10,8 @@ import { specFor, startEngine, startUpstream } from '../broker/upstream.ts';
 import { Dice, newSeed } from '../kit/dice.ts';
 import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
-import { sendByBaseUrl, type UseCall } from './doors.ts';
 import { type Case, CLASSES, type Places } from './ssrf-cases.ts';
+import { sendByBaseUrl, type UseCall } from './use-endpoints.ts';
 
 const seed = newSeed(20261123);
 /** Cases for each of nine classes. At the base URL, as many again for eight of them. */
@@ -86,8 +86,8 @@ interface Attempt {
   readonly isAnswered: boolean;
 }
 
-/** Each door takes the same call. `index` varies how a base URL, which names no host, expresses it. */
-const DOORS: Readonly<Record<string, (call: UseCall, origin: string, index: number) => Promise<Attempt>>> = {
+/** Each endpoint takes the same call. `index` varies how a base URL, which names no host, expresses it. */
+const ENDPOINTS: Readonly<Record<string, (call: UseCall, origin: string, index: number) => Promise<Attempt>>> = {
   async 'one call'(call) {
     const { status, text } = await agent.post('/api/v1/use', call);
     assert.ok([200, 400, 403, 502].includes(status), text);
@@ -99,9 +99,9 @@ const DOORS: Readonly<Record<string, (call: UseCall, origin: string, index: numb
   },
 };
 
-for (const [door, send] of Object.entries(DOORS)) {
+for (const [endpoint, send] of Object.entries(ENDPOINTS)) {
   for (const [name, generate] of Object.entries(CLASSES)) {
-    test(`${name} by ${door}: none of ${CASES} generated requests reaches another server (SEED=${seed})`, async () => {
+    test(`${name} by ${endpoint}: none of ${CASES} generated requests reaches another server (SEED=${seed})`, async () => {
       assert.ok((await store('ssrf/own', [ownTarget])) === 200);
       const dice = new Dice(seed);
       const places: Places = { targetPort: upstream.port, canaryPort };
@@ -115,7 +115,7 @@ for (const [door, send] of Object.entries(DOORS)) {
         const { isAnswered } = await send({ path: 'ssrf/own', ...call, headers }, ownTarget.origin, index);
         if (isAnswered) answered++;
         // A base URL can have another URL in its path, which is the target's own.
-        assert.ok(isSendable || !isAnswered || door === 'base URL', `${call.url} was sent`);
+        assert.ok(isSendable || !isAnswered || endpoint === 'base URL', `${call.url} was sent`);
       });
       assert.deepEqual(takeReached(), []);
       const requests = upstream.requests.slice(before);
@@ -131,14 +131,14 @@ for (const [door, send] of Object.entries(DOORS)) {
     });
   }
 
-  test(`targets by ${door}: none of ${CASES} targets at this machine reaches it without an allowed network`, async () => {
+  test(`targets by ${endpoint}: none of ${CASES} targets at this machine reaches it without an allowed network`, async () => {
     const dice = new Dice(seed);
     let allowed = 0;
     await runAll(CASES, async (index) => {
       const { call } = CLASSES.spelling(dice, { targetPort: canaryPort, canaryPort });
       const origin = /^[^/]*\/\/[^/]*/.exec(call.url)?.[0] ?? '';
       const networks = dice.pick([[], ['10.0.0.0/8'], ['::/96'], ['64:ff9b::/96'], ['2002::/16'], ['fd00::/8']]);
-      const path = `ssrf/inside-${door.replace(' ', '-')}-${index}`;
+      const path = `ssrf/inside-${endpoint.replace(' ', '-')}-${index}`;
       if ((await store(path, [{ origin, allow_networks: networks, ca_pem: upstream.caPem }])) !== 200) return;
       // `::/96` has two addresses of this machine. The IPv4 addresses that are written in it are not allowed by it.
       const { hostname, port } = new URL(origin);

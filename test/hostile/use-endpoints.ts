@@ -1,5 +1,5 @@
 /**
- * The two doors through which an agent uses a credential, for tests that try the same at both: one call at
+ * The two endpoints through which an agent uses a credential, for tests that try the same at both: one call at
  * `POST /api/v1/use`, and a request to the base URL, whose bytes are sent as they are given.
  */
 import { sendRaw } from '../kit/raw.ts';

@@ -3,11 +3,12 @@
  * MiB of memory.
  */
 import type { Gauge, Registry } from 'prom-client';
-import { hashToken } from '../crypto/tokens.ts';
-import type { MetricsPage } from '../http/route.ts';
-import { readVersion } from '../platform/installation.ts';
-import type { Configuration } from './configuration.ts';
-import { isLoopback } from './flag-values.ts';
+import { hashToken } from '../../crypto/tokens.ts';
+import type { MetricsPage } from '../../http/route.ts';
+import { readVersion } from '../../platform/installation.ts';
+import type { Configuration } from '../configuration.ts';
+import { isLoopback } from '../flag-values.ts';
+import { readGivenToken } from '../server-files.ts';
 import {
   type Labels,
   METRICS,
@@ -15,8 +16,7 @@ import {
   type MetricSources,
   type ServerSources,
   type VaultSources,
-} from './metrics/metrics.ts';
-import { readGivenToken } from './server-files.ts';
+} from './metrics.ts';
 
 /** `findVault` returns null while the vault is locked. @throws StartupError for an invalid token file */
 export function metricsPage(
