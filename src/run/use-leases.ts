@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseholdError } from '../client/errors.ts';
 import { isTransient } from '../client/retries.ts';
+import type { AgentUseLease, Lease } from '../client/types.ts';
 import type { CredentialPath } from '../core/path.ts';
 import { isLoaderVariable } from '../masking/secret-names.ts';
 import { UsageError } from '../platform/errors.ts';
@@ -15,12 +16,7 @@ import { acquireEach, type InFlight, type LeaseClient, type LeaseOptions } from 
 
 const VARIABLE = /^(?!__proto__$)[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 
-interface IssuedUseLease {
-  readonly lease_id: string;
-  readonly token: Secret;
-  readonly base_url: string;
-  readonly env: Readonly<Record<string, Secret>>;
-}
+type IssuedUseLease = Pick<AgentUseLease, 'lease_id' | 'token' | 'base_url' | 'env'>;
 
 export interface UseLeaseClient extends LeaseClient {
   issueUse(path: string, options: InFlight): Promise<IssuedUseLease>;
@@ -31,10 +27,7 @@ export interface UseLeaseClient extends LeaseClient {
 }
 
 /** Times on the server's clock. */
-interface LeaseTimes {
-  readonly issued_at: string;
-  readonly expires_at: string;
-}
+type LeaseTimes = Pick<Lease, 'issued_at' | 'expires_at'>;
 
 export type AcquiredUses = ReadonlyMap<CredentialPath, IssuedUseLease>;
 
