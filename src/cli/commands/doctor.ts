@@ -10,7 +10,7 @@ import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
 import { isLoopback } from '../../client/server-url.ts';
 import { pathViolation } from '../../core/path.ts';
-import { toggle } from '../../flags/flag.ts';
+import { type Environment, toggle } from '../../flags/flag.ts';
 import { readVersion } from '../../platform/installation.ts';
 import { isPrivate } from '../../platform/private-files.ts';
 import { SERVICES } from '../../vault/catalogue/catalogue.ts';
@@ -161,8 +161,6 @@ function baseUrl(address: URL): CheckResult {
   }
   return ok('SDK base URL', `${address.origin}${address.pathname.replace(/\/+$/, '')}/use/PATH/-`);
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 function checkProxies(address: URL, environment: Environment): CheckResult[] {
   const scheme = address.protocol.slice(0, -1);

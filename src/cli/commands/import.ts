@@ -1,6 +1,6 @@
 /** `leasehold import`: the command, and the files and secret stores that it reads. */
 import { basename, resolve } from 'node:path';
-import { choice, text, toggle } from '../../flags/flag.ts';
+import { choice, type FlagValues, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
@@ -14,6 +14,26 @@ import { mayBeAdministrator } from '../settings/settings.ts';
 
 const MAX_SOURCE_MIB = 64;
 
+const FLAGS = {
+  from: choice(
+    SOURCE_FORMATS.join('|'),
+    SOURCE_FORMATS,
+    'format of the file (default: detected from its name and content)',
+  ),
+  prefix: text('PATH', 'prefix of every new path'),
+  all: toggle('store every value of a .env file, and not only secrets'),
+  rewrite: toggle('replace the stored values of a .env file by references'),
+  'if-new': toggle('skip paths that exist'),
+  compare: toggle('retrieve existing values and skip those that are equal'),
+  'vault-addr': text(
+    'URL',
+    'address of Vault or OpenBao (VAULT_ADDR, BAO_ADDR); the token comes from VAULT_TOKEN or BAO_TOKEN',
+  ),
+  mount: text('PATH', 'mount path of the KV version 2 engine (default secret)'),
+  below: text('PATH', 'import only secrets below this path of the mount'),
+  ...CONFIRMATION_FLAGS,
+};
+
 const importCommand = defineCommand({
   name: 'import',
   about: [
@@ -26,25 +46,7 @@ const importCommand = defineCommand({
   arguments: [
     { name: 'FILE', help: '.env, .json or .csv file; - for standard input; omit it for Vault', count: 'optional' },
   ],
-  flags: {
-    from: choice(
-      SOURCE_FORMATS.join('|'),
-      SOURCE_FORMATS,
-      'format of the file (default: detected from its name and content)',
-    ),
-    prefix: text('PATH', 'prefix of every new path'),
-    all: toggle('store every value of a .env file, and not only secrets'),
-    rewrite: toggle('replace the stored values of a .env file by references'),
-    'if-new': toggle('skip paths that exist'),
-    compare: toggle('retrieve existing values and skip those that are equal'),
-    'vault-addr': text(
-      'URL',
-      'address of Vault or OpenBao (VAULT_ADDR, BAO_ADDR); the token comes from VAULT_TOKEN or BAO_TOKEN',
-    ),
-    mount: text('PATH', 'mount path of the KV version 2 engine (default secret)'),
-    below: text('PATH', 'import only secrets below this path of the mount'),
-    ...CONFIRMATION_FLAGS,
-  },
+  flags: FLAGS,
   examples: {
     'leasehold import .env --prefix shop/dev': 'show the plan, then ask; ask before the file is rewritten',
     'leasehold import export.csv --prefix people/ann --dry-run': 'show only the plan',
@@ -75,18 +77,15 @@ const importCommand = defineCommand({
   },
 });
 
+type Flags = FlagValues<typeof FLAGS>;
+
 interface Read {
   readonly reading: ImportSource;
   /** Null unless it is a .env file with a name. */
   readonly envFile: EnvFile | null;
 }
 
-interface FileFlags {
-  readonly from: SourceFormat | null;
-  readonly all: boolean;
-}
-
-async function readFile(invocation: Invocation, file: string, { from, all: readsAll }: FileFlags): Promise<Read> {
+async function readFile(invocation: Invocation, file: string, { from, all: readsAll }: Flags): Promise<Read> {
   const name = basename(inputName(file));
   const bytes = await readInput(invocation, file, MAX_SOURCE_MIB);
   const format = from ?? formatOf(bytes, name);
@@ -100,12 +99,7 @@ function vaultVariable({ terminal }: Invocation, name: string): string | null {
   return terminal.environment[`BAO_${name}`] || terminal.environment[`VAULT_${name}`] || null;
 }
 
-interface VaultFlags {
-  readonly mount: string | null;
-  readonly below: string | null;
-}
-
-async function readVault(invocation: Invocation, flags: VaultFlags, from: string): Promise<Read> {
+async function readVault(invocation: Invocation, flags: Flags, from: string): Promise<Read> {
   const { Kv2, parseVaultAddress, readKv2 } = await import('../import/kv2.ts');
   const { terminal, signal } = invocation;
   const token = vaultVariable(invocation, 'TOKEN');

@@ -4,7 +4,7 @@ import { isLoopback } from '../../client/server-url.ts';
 import { newPassphraseParameters, slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
 import { parseRootKey } from '../../crypto/keys.ts';
 import { newShares, parseShare } from '../../crypto/shares.ts';
-import { choice, text, toggle, wholeNumber, withoutNulls } from '../../flags/flag.ts';
+import { choice, type FlagValues, text, toggle, wholeNumber, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
 import { parseSlotName, SLOT_KINDS, type SlotKind } from '../../vault/keys/keyset.ts';
@@ -172,17 +172,19 @@ const lock = defineCommand({
   },
 });
 
+const UNLOCK_FLAGS = {
+  slot: text('NAME', 'key slot to open (default: the only one)'),
+  'passphrase-file': text('FILE', 'read the passphrase from this file; - for standard input'),
+  'share-file': text('FILE', 'read one share from this file; - for standard input'),
+  'root-key-file': text('FILE', 'open the slot of this root key'),
+};
+
 const unlock = defineCommand({
   name: 'unlock',
   about: [
     'Works over a Unix socket or from the machine of the server only. The passphrase stays on this machine; the server receives the secret that follows from it. It goes to the server of the data directory, which proves itself first, or to the address that you name; never to the default address. Shares are given one at a time, by any of their holders, within ten minutes of each other.',
   ],
-  flags: {
-    slot: text('NAME', 'key slot to open (default: the only one)'),
-    'passphrase-file': text('FILE', 'read the passphrase from this file; - for standard input'),
-    'share-file': text('FILE', 'read one share from this file; - for standard input'),
-    'root-key-file': text('FILE', 'open the slot of this root key'),
-  },
+  flags: UNLOCK_FLAGS,
   examples: {
     'leasehold unlock': 'ask for the passphrase or a share',
     'leasehold unlock --address unix:/run/leasehold/socket': "give a share from an account other than the server's",
@@ -219,10 +221,8 @@ function assertMayReceiveSecret({ address, dataDir }: Settings): void {
   );
 }
 
-type UnlockFlags = Readonly<Record<'slot' | 'passphrase-file' | 'share-file' | 'root-key-file', string | null>>;
-
 /** @throws UsageError */
-async function readSecret(invocation: Invocation, flags: UnlockFlags): Promise<Secret> {
+async function readSecret(invocation: Invocation, flags: FlagValues<typeof UNLOCK_FLAGS>): Promise<Secret> {
   const { 'root-key-file': rootKeyFile, 'share-file': shareFile } = flags;
   if (rootKeyFile !== null) {
     const key = parseRootKey(await readSecretFile(invocation, rootKeyFile));
