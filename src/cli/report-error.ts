@@ -8,7 +8,7 @@ import { type FailedLease, LeaseAcquisitionError } from '../run/leases.ts';
 import { ErrorWithHint } from './call-hints.ts';
 import { Cancelled, Declined, EXIT, RemoteError } from './errors.ts';
 import { escapeControls, escapeText } from './output/cells.ts';
-import { type Identity, mayBeAdministrator, type Settings, titleOf } from './settings/settings.ts';
+import { mayBeAdministrator, type OwnIdentity, type Settings, titleOf } from './settings/settings.ts';
 import { coloured, hasColours, printNotice, type Terminal } from './terminal.ts';
 
 interface ErrorContext {
@@ -190,6 +190,6 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun }: 
   }
 }
 
-function isAdminToken(who: Identity | undefined): boolean {
+function isAdminToken(who: OwnIdentity | undefined): boolean {
   return who?.kind === 'token' && who.token.reveal().startsWith('lha_');
 }

@@ -12,7 +12,7 @@ import type { TargetBinding } from '../vault/use/target.ts';
 import { type Change, type HeldChange, isHeldChange, type Put, type Remove } from './change.ts';
 import type { ControlState } from './control.ts';
 import type { IdempotencyId, IdempotencyRecord } from './idempotency.ts';
-import type { CallerLookup } from './identity.ts';
+import type { IdentityLookup } from './identity.ts';
 import type { IpNetwork } from './ip-network.ts';
 import type { AgentId, ChallengeId, CredentialId, LeaseId, TokenHash } from './names.ts';
 import type { CredentialPath } from './path.ts';
@@ -93,7 +93,7 @@ export interface VaultSettings {
   readonly targetNetworks?: readonly IpNetwork[] | null;
 }
 
-export class BatchState implements CallerLookup {
+export class BatchState implements IdentityLookup {
   readonly control: ControlState;
   readonly loaded: LoadedRows;
   readonly settings: VaultSettings;

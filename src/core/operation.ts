@@ -8,7 +8,7 @@ import type { BatchState, ReadSet } from './batch-state.ts';
 import { type Change, putRow } from './change.ts';
 import { type Denial, errorOf } from './denials.ts';
 import { IDEMPOTENCY_TTL_MS, type Idempotency, type IdempotencyRecord, type JsonSerializable } from './idempotency.ts';
-import { type Authentication, actorId, actorName, type Caller, identify, type Requester } from './identity.ts';
+import { type AuthContext, actorId, actorName, type Identity, identify, type OperationAuth } from './identity.ts';
 import type { AgentId, EntryId } from './names.ts';
 import { eventOf, lackOfPermission, type Permission } from './permissions.ts';
 
@@ -25,7 +25,7 @@ interface DecisionPoint {
 
 /** The data of a request that every operation needs. */
 export interface Context {
-  readonly authentication: Authentication;
+  readonly auth: AuthContext;
   readonly requestId: string;
   readonly remoteAddr: string | null;
   readonly idempotency?: Idempotency;
@@ -55,7 +55,7 @@ export interface Outcome<R> {
 
 export interface Operation<R> {
   readonly reads: ReadSet;
-  readonly requester: Requester;
+  readonly auth: OperationAuth;
   decide(known: BatchState, moment: DecisionPoint): Outcome<R>;
 }
 
@@ -98,7 +98,7 @@ interface EntryDetails {
 
 /** The input of a decision: the identified caller, the state, the time, and a constructor of entries. */
 export interface OperationInput {
-  readonly caller: Caller;
+  readonly identity: Identity;
   readonly state: BatchState;
   readonly moment: DecisionPoint;
   entry(result: EntryDraft['result'], details?: EntryDetails): EntryDraft;
@@ -119,49 +119,49 @@ interface OperationSpec {
  */
 export function operation<R>(spec: OperationSpec, decide: (input: OperationInput) => Outcome<R>): Operation<R> {
   const { context, reads = {} } = spec;
-  const { authentication, idempotency } = context;
+  const { auth, idempotency } = context;
   return {
     reads: {
       ...reads,
-      ...callerReads(authentication),
+      ...authReads(auth),
       ...(idempotency === undefined ? {} : { reply: idempotency.id }),
     },
-    requester: authentication,
+    auth: auth,
     decide(known, moment) {
       // ORDER: the caller of a repeated request is identified first, so that an ended session receives no previous
       // reply.
-      const caller = identify(known, authentication, moment.now);
-      if ('code' in caller) return rejected(caller, null);
-      if (idempotency === undefined) return decideOnce(spec, decide, caller, known, moment);
-      const agentId = actorId(caller);
+      const identity = identify(known, auth, moment.now);
+      if ('code' in identity) return rejected(identity, null);
+      if (idempotency === undefined) return decideOnce(spec, decide, identity, known, moment);
+      const agentId = actorId(identity);
       return (
         repeated<R>(idempotency, agentId, known, moment) ??
-        saved(idempotency, agentId, decideOnce(spec, decide, caller, known, moment), moment)
+        saved(idempotency, agentId, decideOnce(spec, decide, identity, known, moment), moment)
       );
     },
   };
 }
 
-export function callerReads(authentication: Authentication): Pick<ReadSet, 'session' | 'leaseToken'> {
-  if (authentication.kind === 'admin') return {};
-  const { kind, tokenHash } = authentication;
+export function authReads(auth: AuthContext): Pick<ReadSet, 'session' | 'leaseToken'> {
+  if (auth.kind === 'admin') return {};
+  const { kind, tokenHash } = auth;
   return kind === 'lease' ? { leaseToken: tokenHash } : { session: tokenHash };
 }
 
 function decideOnce<R>(
   { context, permission, resource, target }: OperationSpec,
   decide: (input: OperationInput) => Outcome<R>,
-  caller: Caller,
+  identity: Identity,
   known: BatchState,
   moment: DecisionPoint,
 ): Outcome<R> {
   const { requestId, remoteAddr } = context;
   const eventType = eventOf(permission);
   const entry: OperationInput['entry'] = (result, details = {}) =>
-    draftEntry({ eventType, agentName: actorName(caller), resource, result, requestId, remoteAddr, ...details });
-  const lack = lackOfPermission(permission, caller);
+    draftEntry({ eventType, agentName: actorName(identity), resource, result, requestId, remoteAddr, ...details });
+  const lack = lackOfPermission(permission, identity);
   if (lack !== null) return denied({ entry }, lack);
-  const outcome = decide({ caller, state: known, moment, entry });
+  const outcome = decide({ identity, state: known, moment, entry });
   const { precondition } = context;
   if (precondition === undefined || target === undefined) return outcome;
   const current = target(known);
@@ -172,7 +172,7 @@ function decideOnce<R>(
   if ('denial' in response && !(current === null && errorOf(response.denial) === 'NOT_FOUND')) return outcome;
   if (isMet) return outcome;
   // WHY not for agents: one that may write targets need not be able to read them.
-  const isShown = caller.kind === 'admin' || caller.kind === 'operator';
+  const isShown = identity.kind === 'admin' || identity.kind === 'operator';
   const denial: Denial = { code: 'precondition_failed', current: isShown ? current : undefined };
   return rejected(denial, outcome.entry === null ? null : entry(denial));
 }

@@ -131,17 +131,17 @@ function isView(name: string): name is View {
   return Object.hasOwn(EVENT_OF_VIEW, name);
 }
 
-export type PermissionHolder =
+export type PermissionIdentity =
   | { readonly kind: 'admin' | 'agent' | 'lease' }
   | { readonly kind: 'operator'; readonly operator: Pick<Operator, 'roles'> };
 
 /** The denial of a caller that may not cause the event; null if it may, as far as the decision allows it. */
-export function lackOfPermission(permission: Permission, caller: PermissionHolder): Denial | null {
+export function lackOfPermission(permission: Permission, identity: PermissionIdentity): Denial | null {
   const { role, agents, leases = false } = PERMISSIONS[permission];
-  if (caller.kind === 'admin') return null;
-  if (caller.kind === 'operator') {
-    return hasRole(caller.operator, role) ? null : { code: 'role_required', role };
+  if (identity.kind === 'admin') return null;
+  if (identity.kind === 'operator') {
+    return hasRole(identity.operator, role) ? null : { code: 'role_required', role };
   }
   if (!agents) return { code: 'admin_only' };
-  return caller.kind === 'lease' && !leases ? { code: 'use_token_only' } : null;
+  return identity.kind === 'lease' && !leases ? { code: 'use_token_only' } : null;
 }

@@ -21,14 +21,14 @@ export function hashToken(token: string): TokenHash {
 const NONCE_BYTES = 16;
 const USE_TOKEN = /lhu_([A-Za-z0-9_-]{43})$/;
 
-export type UseTokenHolder = readonly [agentId: string, path: string];
+export type UseTokenBinding = readonly [agentId: string, path: string];
 
 /**
  * The token of a use lease: a nonce and a MAC, of 128 bits each. WHY a MAC: the row of a lease has none, so an edit of
  * the database could give a lease of any agent a token that the editor knows.
  */
-export function newUseToken(rowKey: KeyObject, prefix: string, nonce: Uint8Array, holder: UseTokenHolder): Secret {
-  const token = Buffer.concat([nonce, useTokenMac(rowKey, nonce, holder)]);
+export function newUseToken(rowKey: KeyObject, prefix: string, nonce: Uint8Array, binding: UseTokenBinding): Secret {
+  const token = Buffer.concat([nonce, useTokenMac(rowKey, nonce, binding)]);
   return new Secret(`${prefix}lhu_${token.toString('base64url')}`);
 }
 
@@ -36,14 +36,14 @@ export function newUseTokenNonce(): Uint8Array {
   return randomBytes(NONCE_BYTES);
 }
 
-export function isUseTokenOf(rowKey: KeyObject, token: string, holder: UseTokenHolder): boolean {
+export function isUseTokenOf(rowKey: KeyObject, token: string, binding: UseTokenBinding): boolean {
   const bytes = Buffer.from(USE_TOKEN.exec(token)?.[1] ?? '', 'base64url');
-  const expected = useTokenMac(rowKey, bytes.subarray(0, NONCE_BYTES), holder);
+  const expected = useTokenMac(rowKey, bytes.subarray(0, NONCE_BYTES), binding);
   return timingSafeEqualText(bytes.subarray(NONCE_BYTES).toString('base64'), expected.toString('base64'));
 }
 
-function useTokenMac(rowKey: KeyObject, nonce: Uint8Array, holder: UseTokenHolder): Buffer {
-  const text = JSON.stringify(['leasehold-use-token-v1', Buffer.from(nonce).toString('base64'), ...holder]);
+function useTokenMac(rowKey: KeyObject, nonce: Uint8Array, binding: UseTokenBinding): Buffer {
+  const text = JSON.stringify(['leasehold-use-token-v1', Buffer.from(nonce).toString('base64'), ...binding]);
   return createHmac('sha256', rowKey).update(text).digest().subarray(0, NONCE_BYTES);
 }
 

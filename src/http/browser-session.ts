@@ -7,7 +7,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
 import { toApiError } from '../core/denials.ts';
-import type { Authentication } from '../core/identity.ts';
+import type { AuthContext } from '../core/identity.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
 import type { WebOrigin } from '../vault/operators/passkeys.ts';
 import { isUpgrade } from './connections.ts';
@@ -63,8 +63,8 @@ export function browserToken(request: FastifyRequest): string | null {
 }
 
 /** Only operators and the administrator sign in with a browser. @throws UNAUTHENTICATED for any other token */
-export function assertPerson(authentication: Authentication): Authentication {
-  if (authentication.kind === 'admin' || authentication.kind === 'operator') return authentication;
+export function assertPerson(auth: AuthContext): AuthContext {
+  if (auth.kind === 'admin' || auth.kind === 'operator') return auth;
   throw toApiError({ code: 'token_unknown' });
 }
 

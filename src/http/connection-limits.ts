@@ -6,7 +6,7 @@
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Authentication } from '../core/identity.ts';
+import type { AuthContext } from '../core/identity.ts';
 import type { PrincipalName } from '../core/names.ts';
 import { writeError } from './connections.ts';
 import { defaultError } from './errors.ts';
@@ -44,11 +44,11 @@ export class ConnectionLimits {
   }
 
   /** Marks the connection as authenticated, so that it is not closed for a new one unless its agent has too many. */
-  protect(socket: Socket, authentication: Authentication): void {
+  protect(socket: Socket, auth: AuthContext): void {
     const connection = this.#find(socket);
     if (connection === undefined || !this.#unprotected.has(connection)) return;
-    if (authentication.kind !== 'admin') {
-      const { agentName } = authentication;
+    if (auth.kind !== 'admin') {
+      const { agentName } = auth;
       const count = this.#protectedByAgent.get(agentName) ?? 0;
       if (count >= MAX_PROTECTED_PER_AGENT) return;
       this.#protectedByAgent.set(agentName, count + 1);

@@ -12,7 +12,7 @@ import fastify, {
   type FastifyServerOptions,
 } from 'fastify';
 import type { ServiceStatus } from '../api/types.ts';
-import type { Authentication } from '../core/identity.ts';
+import type { AuthContext } from '../core/identity.ts';
 import type { Permission } from '../core/permissions.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Vault } from '../vault/vault.ts';
@@ -119,7 +119,7 @@ export function createServer(parts: HttpParts): HttpServer {
   handleConnectAndExpect(app.server, newRequestId, (socket) => order.isResponding(socket));
   handleUpgrades(app.server);
 
-  app.decorateRequest('authentication', null);
+  app.decorateRequest('auth', null);
   app.decorateRequest('token', '');
   app.decorateRequest('isBrowserSession', false);
   app.decorateRequest('sendsList', false);
@@ -158,17 +158,16 @@ export function createServer(parts: HttpParts): HttpServer {
           return start(() => (stray === null ? done(error) : stray().then(() => done(error), done)));
         }
         const found = identifyCaller(parts.vault, request, isUse);
-        if (typeof found === 'function')
-          return start(() => found().then((authentication) => admit(authentication), done));
+        if (typeof found === 'function') return start(() => found().then((auth) => admit(auth), done));
         admit(found);
       } catch (error) {
         const thrown = toError(error);
         start(() => done(thrown));
       }
     });
-    function admit(authentication: Authentication): void {
-      request.authentication = authentication;
-      connections.protect(request.raw.socket, authentication);
+    function admit(auth: AuthContext): void {
+      request.auth = auth;
+      connections.protect(request.raw.socket, auth);
       start(() => checkPermission(parts.vault, request, done));
     }
   });
@@ -255,7 +254,7 @@ function sendError({ log, measures }: HttpParts, error: unknown, request: Fastif
 
 declare module 'fastify' {
   interface FastifyRequest {
-    authentication: Authentication | null;
+    auth: AuthContext | null;
     token: string;
     /** Whether the token came in the parts of a browser's session. */
     isBrowserSession: boolean;

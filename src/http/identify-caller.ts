@@ -3,10 +3,10 @@
  * it is recorded. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 import type { FastifyRequest } from 'fastify';
-import type { Authentication } from '../core/identity.ts';
+import type { AuthContext } from '../core/identity.ts';
 import { parseAgentName, parseOperatorName, parsePolicyName } from '../core/names.ts';
 import { authorize, type Context } from '../core/operation.ts';
-import { lackOfPermission, PERMISSIONS, type Permission, type PermissionHolder } from '../core/permissions.ts';
+import { lackOfPermission, PERMISSIONS, type Permission, type PermissionIdentity } from '../core/permissions.ts';
 import { ApiError } from '../engine/errors.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { KeySlot } from '../vault/keys/keyset.ts';
@@ -25,7 +25,7 @@ export function identifyCaller(
   vault: Vault,
   request: FastifyRequest,
   isUse: boolean,
-): Authentication | (() => Promise<Authentication>) {
+): AuthContext | (() => Promise<AuthContext>) {
   if (isUse) {
     request.token = findUseToken(request.raw);
     return authenticateUse(vault, request.token, () => readBaseUrl(request));
@@ -61,17 +61,17 @@ function toCall(request: FastifyRequest): RouteCall {
  * each operation checks it: the work of some routes precedes their operation.
  */
 export function checkPermission(vault: Vault, request: FastifyRequest, done: (error?: Error) => void): void {
-  const { authentication, id: requestId } = request;
+  const { auth, id: requestId } = request;
   const { permission = null } = request.routeOptions.config;
-  if (authentication === null) throw new Error('a guarded route was reached without a caller');
-  const context: Context = { authentication, requestId, remoteAddr: addressOf(request) };
-  if (authentication.kind === 'admin' && vault.breakGlass.isDue()) {
+  if (auth === null) throw new Error('a guarded route was reached without a caller');
+  const context: Context = { auth, requestId, remoteAddr: addressOf(request) };
+  if (auth.kind === 'admin' && vault.breakGlass.isDue()) {
     const recorded = vault.breakGlass.record(context);
     // WHY even after a failure: the reason to lock does not wait until the storage works again.
     recorded.then(() => done(), permission === 'service.lock' ? () => done() : done);
     return;
   }
-  if (permission === null || mayBegin(vault, permission, authentication)) {
+  if (permission === null || mayBegin(vault, permission, auth)) {
     done();
     return;
   }
@@ -80,20 +80,20 @@ export function checkPermission(vault: Vault, request: FastifyRequest, done: (er
 }
 
 /** Whether the caller may have the permission, as far as this node knows. The operation decides. */
-function mayBegin({ ledger }: Vault, permission: Permission, authentication: Authentication): boolean {
+function mayBegin({ ledger }: Vault, permission: Permission, auth: AuthContext): boolean {
   const { agents, forOneAgent } = PERMISSIONS[permission];
   // The decision about a request that agents may make names its resource, which may be in the body.
   if (agents) return true;
-  const caller = callerOf(ledger, authentication);
+  const caller = callerOf(ledger, auth);
   if (caller === null) return false;
   return [permission, forOneAgent].some((each) => each !== undefined && lackOfPermission(each, caller) === null);
 }
 
 /** Null for an operator that this node does not know. */
-function callerOf({ memory }: Ledger, authentication: Authentication): PermissionHolder | null {
-  if (authentication.kind === 'session') return { kind: 'agent' };
-  if (authentication.kind !== 'operator') return authentication;
-  const operator = memory.control.operatorByName(authentication.agentName);
+function callerOf({ memory }: Ledger, auth: AuthContext): PermissionIdentity | null {
+  if (auth.kind === 'session') return { kind: 'agent' };
+  if (auth.kind !== 'operator') return auth;
+  const operator = memory.control.operatorByName(auth.agentName);
   return operator === null ? null : { kind: 'operator', operator };
 }
 

@@ -16,7 +16,7 @@ import { BASE_URL_PREFIX, baseUrlOf, parseBaseUrl } from '../vault/use/base-url.
 import { checkForwarded } from '../vault/use/misuse.ts';
 import { parseMethod } from '../vault/use/target.ts';
 import { type BaseUrlCall, findPlacement } from '../vault/use/use-leases.ts';
-import { type OngoingUse, type UseCall, useCredential } from '../vault/use/uses.ts';
+import { type ActiveRequest, type ReceivedRequest, useCredential } from '../vault/use/uses.ts';
 import type { Vault } from '../vault/vault.ts';
 import { serverUrlOf } from './browser-session.ts';
 import { CoalescingBody } from './coalescing-body.ts';
@@ -127,16 +127,16 @@ export function registerProxyRoutes(app: FastifyInstance, vault: Vault, measures
 }
 
 async function serve(vault: Vault, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const { authentication, id: requestId } = request;
-  if (authentication === null) throw new Error('a base URL was reached without a caller');
-  const context = { authentication, requestId, remoteAddr: addressOf(request) };
+  const { auth, id: requestId } = request;
+  if (auth === null) throw new Error('a base URL was reached without a caller');
+  const context = { auth, requestId, remoteAddr: addressOf(request) };
   const call = await toCall(vault, request, context, reply.raw);
   allowLongWork(request.raw);
   streaming.add(request.raw.socket);
   reply.raw.once('close', () => streaming.delete(request.raw.socket));
   const response = await useCredential(vault, context, call).catch(hideMissing);
-  const { started, head, body } = response;
-  reply.header('x-leasehold-lease', started.leaseId);
+  const { admitted, head, body } = response;
+  reply.header('x-leasehold-lease', admitted.leaseId);
   if (request.raw.socket.destroyed) {
     body.destroy();
     reply.hijack();
@@ -147,7 +147,7 @@ async function serve(vault: Vault, request: FastifyRequest, reply: FastifyReply)
     throw new ApiError('UPSTREAM_FAILED', `The upstream could not be used: ${head.failure}.`);
   }
   reply.hijack();
-  const ours = ['X-Leasehold-Lease', started.leaseId, 'X-Leasehold-Request', requestId];
+  const ours = ['X-Leasehold-Lease', admitted.leaseId, 'X-Leasehold-Request', requestId];
   const headers = [...withoutAddressHeaders(head.headers).flat(), ...FIXED_HEADERS, ...ours];
   // Not awaited: from here on the framework has no part in the response.
   if (head.status === 101) void switchProtocols(request.raw.socket, headers, response);
@@ -180,7 +180,7 @@ async function toCall(
   request: FastifyRequest,
   context: Context,
   response: ServerResponse,
-): Promise<UseCall> {
+): Promise<ReceivedRequest> {
   const { raw, token } = request;
   const signal = disconnectSignal(raw, response, isUpgrade(raw) ? HALF_CLOSED_MS : null);
   const { path, request: asked } = parseCall(request);
@@ -193,7 +193,10 @@ async function toCall(
   const bodyLength = bodyLengthOf(raw);
   if (isUpgrade(raw) && bodyLength !== 0) throw invalidRequest('Upgrade', 'must not be sent with a body');
   return {
-    order: { path, request: { ...asked, query }, ttlSeconds: null, purpose: null },
+    path,
+    request: { ...asked, query },
+    ttlSeconds: null,
+    purpose: null,
     headers,
     openBody() {
       continueIfExpected(raw, response);
@@ -217,7 +220,7 @@ async function send(
   request: IncomingMessage,
   response: ServerResponse,
   { status, headers }: { status: number; headers: readonly string[] },
-  { body, trailers }: OngoingUse,
+  { body, trailers }: ActiveRequest,
 ): Promise<void> {
   const { socket } = request;
   try {
@@ -255,7 +258,7 @@ function copy(body: Readable, target: Writable): Promise<boolean> {
   return promise;
 }
 
-async function switchProtocols(socket: Socket, headers: readonly string[], { body }: OngoingUse): Promise<void> {
+async function switchProtocols(socket: Socket, headers: readonly string[], { body }: ActiveRequest): Promise<void> {
   const lines = Array.from({ length: headers.length / 2 }, (_, at) => `${headers[2 * at]}: ${headers[2 * at + 1]}`);
   socket.write(`${['HTTP/1.1 101 Switching Protocols', ...lines].join('\r\n')}\r\n\r\n`, 'latin1');
   if (await copy(body, socket)) {

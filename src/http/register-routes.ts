@@ -99,24 +99,24 @@ async function handle(
     checkSchemas(row, request);
     const origin = { requestId, remoteAddr };
     const call = toCall(vault, request, reply, origin, publicNames);
-    const { authentication } = request;
+    const { auth } = request;
     const result = await row.handle({
       ...call,
       status: status(),
-      session: authentication === null ? null : { ...origin, authentication },
+      session: auth === null ? null : { ...origin, auth },
       isLocal: isLocal(request),
       prove: () => proofFor(request, prove),
       scrape: () => scrapeFor(request, metrics),
     });
     return send(request, reply, row, result);
   }
-  const { authentication } = request;
-  if (authentication === null) throw new Error('a guarded route was reached without a caller');
+  const { auth } = request;
+  if (auth === null) throw new Error('a guarded route was reached without a caller');
   // The console shows how much time is left by this clock, which decides, and not by its own, which may be wrong.
   if (request.isBrowserSession) reply.header(TIME_HEADER, toTimestamp(vault.clock.now()));
   const precondition = preconditionOf(request.raw, row.represent);
   const context: Context = {
-    authentication,
+    auth,
     requestId,
     remoteAddr,
     ...(precondition === null ? {} : { precondition }),
@@ -152,7 +152,7 @@ function withIdempotency(row: Route, request: FastifyRequest, call: Call<unknown
   const key = row.acceptsIdempotencyKey ? readIdempotencyKey(request.raw) : null;
   if (key === null) return call;
   const { vault, context } = call;
-  const idempotency = toIdempotency(vault, context.authentication, key, requestFingerprint(row, call));
+  const idempotency = toIdempotency(vault, context.auth, key, requestFingerprint(row, call));
   return { ...call, context: { ...context, idempotency } };
 }
 

@@ -176,7 +176,7 @@ export class UnreadResponses {
     for (const { response, startedAt, fastifyRequest } of this.#answering()) {
       // WHY a list also counts while nothing waits to be sent: it waits for its turn, with rows in memory.
       const bytes = response.writableLength + (fastifyRequest.sendsList ? LIST_STEP_BYTES : 0);
-      if (bytes > 0 && fastifyRequest.authentication !== null)
+      if (bytes > 0 && fastifyRequest.auth !== null)
         held.push({ response, startedAt, bytes, caller: callerKey(fastifyRequest) });
     }
     held.sort((a, b) => a.startedAt - b.startedAt);

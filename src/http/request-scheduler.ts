@@ -24,9 +24,9 @@ const ACTIVE_MS = 100;
 const LARGE_BODY_BYTES = 64 * 1024;
 const MAX_LARGE_BODIES = 2;
 
-export function callerKey({ authentication, ip }: FastifyRequest): string {
-  if (authentication === null) return `address ${addressPrefix(ip ?? 'local')}`;
-  return authentication.kind === 'admin' ? 'admin' : `agent ${authentication.agentName}`;
+export function callerKey({ auth, ip }: FastifyRequest): string {
+  if (auth === null) return `address ${addressPrefix(ip ?? 'local')}`;
+  return auth.kind === 'admin' ? 'admin' : `agent ${auth.agentName}`;
 }
 
 /**
@@ -35,8 +35,8 @@ export function callerKey({ authentication, ip }: FastifyRequest): string {
  */
 function costOf(request: FastifyRequest): number {
   const isPublic = request.routeOptions.config.permission === null;
-  if (request.authentication === null && !isPublic) return UNAUTHENTICATED_COST;
-  return (request.authentication === null ? UNAUTHENTICATED_COST : 1) + readableBytes(request) / BYTES_PER_CREDIT;
+  if (request.auth === null && !isPublic) return UNAUTHENTICATED_COST;
+  return (request.auth === null ? UNAUTHENTICATED_COST : 1) + readableBytes(request) / BYTES_PER_CREDIT;
 }
 
 interface Account {

@@ -198,7 +198,7 @@ export class BatchRunner {
     // The control state in memory includes the last batch that was written.
     const decided = { replies, durable: Promise.all([durable, this.#durable]) };
     if (this.#isAhead || (shared !== null && !isCurrent(memory, shared, keys))) return decided;
-    if (shared !== null && operations.some(({ requester }) => requester.kind !== 'service')) this.#see(shared);
+    if (shared !== null && operations.some(({ auth }) => auth.kind !== 'service')) this.#see(shared);
     const now = this.#timeOf(shared);
     // A batch deletes the policies that have expired.
     if (this.#expired(now).length > 0) return decided;

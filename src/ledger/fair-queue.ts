@@ -4,7 +4,7 @@
  * the newest operation of the longest queue is rejected.
  * SOURCE: fair queueing with longest-queue drop: Demers, Keshav, Shenker 1989; Suter et al. 1999.
  */
-import type { Requester } from '../core/identity.ts';
+import type { OperationAuth } from '../core/identity.ts';
 import { ADMIN, SERVICE } from '../core/names.ts';
 import type { Operation } from '../core/operation.ts';
 import { ApiError } from '../engine/errors.ts';
@@ -18,25 +18,25 @@ export interface QueuedOperation {
 }
 
 /**
- * The key of the requester's queue: one for each agent or operator, for each unauthenticated address, and for the
- * administrator.
+ * The key of the queue of an auth context: one for each agent or operator, for each unauthenticated address, and for
+ * the administrator.
  */
-export function fairnessKeyOf(requester: Requester): string {
-  switch (requester.kind) {
+export function fairnessKeyOf(auth: OperationAuth): string {
+  switch (auth.kind) {
     case 'admin':
       return ADMIN;
     case 'session':
     case 'operator':
     case 'lease':
-      return requester.agentName;
+      return auth.agentName;
     case 'unauthenticated':
-      return `address ${requester.remoteAddr}`;
+      return `address ${auth.remoteAddr}`;
     case 'service':
       return SERVICE;
   }
 }
 
-const isUnauthenticated = ({ operation }: QueuedOperation): boolean => operation.requester.kind === 'unauthenticated';
+const isUnauthenticated = ({ operation }: QueuedOperation): boolean => operation.auth.kind === 'unauthenticated';
 
 /** About 60 ms of work; further operations are rejected immediately. */
 const MAX_WAITING = 1024;
@@ -108,7 +108,7 @@ export class FairQueue {
    */
   add(waiting: QueuedOperation): void {
     const { sizeBytes } = waiting;
-    const fairnessKey = fairnessKeyOf(waiting.operation.requester);
+    const fairnessKey = fairnessKeyOf(waiting.operation.auth);
     if (isUnauthenticated(waiting) && this.#unauthenticated >= MAX_UNAUTHENTICATED) throw this.overloaded();
     const own = this.#queues.get(fairnessKey) ?? { fairnessKey, waiting: [], bytes: 0 };
     for (;;) {

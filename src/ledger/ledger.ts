@@ -8,7 +8,7 @@
  * is rejected, and the process stops.
  */
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import type { Requester } from '../core/identity.ts';
+import type { OperationAuth } from '../core/identity.ts';
 import type { Operation } from '../core/operation.ts';
 import { type StoreError, storeErrorOf } from '../store/errors.ts';
 import { NOOP } from '../vault/audit/lifecycle.ts';
@@ -161,8 +161,8 @@ export class Ledger {
   }
 
   /** Rejects a request early whose operation the queue would reject. @throws UNAVAILABLE */
-  assertCapacity(requester: Requester): void {
-    if (!this.#queue.hasCapacityFor(fairnessKeyOf(requester))) throw this.#queue.overloaded();
+  assertCapacity(auth: OperationAuth): void {
+    if (!this.#queue.hasCapacityFor(fairnessKeyOf(auth))) throw this.#queue.overloaded();
   }
 
   /**

@@ -4,7 +4,7 @@
  */
 
 import type { Idempotency, IdempotencyId, IdempotencyKey } from '../core/idempotency.ts';
-import type { Authentication } from '../core/identity.ts';
+import type { AuthContext } from '../core/identity.ts';
 import { ADMIN, type TokenHash } from '../core/names.ts';
 import { sha256Base64, timingSafeEqualText } from '../crypto/primitives.ts';
 import { fieldsMac } from '../crypto/row-mac.ts';
@@ -22,11 +22,11 @@ export type RequestTexts = readonly string[];
  */
 export function toIdempotency(
   { keys }: Pick<Vault, 'keys'>,
-  authentication: Authentication,
+  auth: AuthContext,
   key: IdempotencyKey,
   request: RequestTexts,
 ): Idempotency {
-  const name = authentication.kind === 'admin' ? ADMIN : authentication.agentName;
+  const name = auth.kind === 'admin' ? ADMIN : auth.agentName;
   return {
     id: fieldsMac(keys.row, 'idempotency', [name, key]) as IdempotencyId,
     requestMac: fieldsMac(keys.row, 'request', request),

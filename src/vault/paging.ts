@@ -37,8 +37,8 @@ export class ScanTurns {
   readonly #newest = new Map<string, Promise<void>>();
 
   /** WHY two kinds for a caller: a filter of a long log takes minutes, and must not delay the caller's other lists. */
-  readerOf({ authentication }: Context, signal: AbortSignal, kind: 'list' | 'log' = 'list'): ListReader {
-    const key = `${kind} ${fairnessKeyOf(authentication)}`;
+  readerOf({ auth }: Context, signal: AbortSignal, kind: 'list' | 'log' = 'list'): ListReader {
+    const key = `${kind} ${fairnessKeyOf(auth)}`;
     return { signal, inTurn: (scan) => this.#run(key, signal, scan) };
   }
 

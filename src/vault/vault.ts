@@ -1,7 +1,7 @@
 /** The vault: the parts that requests share, the authentication of a token, and the error for a failing store. */
 
 import { toApiError } from '../core/denials.ts';
-import { type Authentication, identifySession } from '../core/identity.ts';
+import { type AuthContext, identifySession } from '../core/identity.ts';
 import type { TokenHash } from '../core/names.ts';
 import { timingSafeEqualText } from '../crypto/primitives.ts';
 import { hashToken } from '../crypto/tokens.ts';
@@ -67,18 +67,18 @@ export interface Vault {
  * or its agent is not in memory, returns a function that queries the store. @throws UNAUTHENTICATED, SESSION_EXPIRED;
  * UNAVAILABLE if the queue has no capacity for the caller
  */
-export function authenticate(vault: Vault, token: string): Authentication | (() => Promise<Authentication>) {
+export function authenticate(vault: Vault, token: string): AuthContext | (() => Promise<AuthContext>) {
   const { ledger, store, keys, adminTokenHash } = vault;
   const tokenHash = hashToken(token);
   const cached = ledger.memory.sessions.get(tokenHash);
   // WHY the holder too: the session may be cached before this node knows the agent, which another node registered.
-  if (cached !== null && hasHolder(vault, cached)) return toAuthentication(vault, tokenHash, cached);
+  if (cached !== null && hasHolder(vault, cached)) return toAuthContext(vault, tokenHash, cached);
   if (timingSafeEqualText(tokenHash, adminTokenHash)) return { kind: 'admin' };
   return async () => {
     const session = await findSession(ledger.memory, store, keys, tokenHash);
     // Another node may have just registered the agent.
     if (session !== null && !hasHolder(vault, session)) await ledger.refresh();
-    return toAuthentication(vault, tokenHash, session);
+    return toAuthContext(vault, tokenHash, session);
   };
 }
 
@@ -87,15 +87,15 @@ function hasHolder({ ledger }: Vault, { agentId }: Session): boolean {
   return control.agentById(agentId) !== null || control.operatorById(agentId) !== null;
 }
 
-function toAuthentication({ ledger, clock }: Vault, tokenHash: TokenHash, session: Session | null): Authentication {
-  const caller = identifySession(session, ledger.memory.control, clock.now());
-  if ('code' in caller) throw toApiError(caller);
-  const authentication: Authentication =
-    caller.kind === 'operator'
-      ? { kind: 'operator', tokenHash, agentName: caller.operator.name }
-      : { kind: 'session', tokenHash, agentName: caller.agent.name };
-  ledger.assertCapacity(authentication);
-  return authentication;
+function toAuthContext({ ledger, clock }: Vault, tokenHash: TokenHash, session: Session | null): AuthContext {
+  const identity = identifySession(session, ledger.memory.control, clock.now());
+  if ('code' in identity) throw toApiError(identity);
+  const auth: AuthContext =
+    identity.kind === 'operator'
+      ? { kind: 'operator', tokenHash, agentName: identity.operator.name }
+      : { kind: 'session', tokenHash, agentName: identity.agent.name };
+  ledger.assertCapacity(auth);
+  return auth;
 }
 
 /**

@@ -30,7 +30,7 @@ const ONE: Idempotency = { id: 'id of one' as IdempotencyId, requestMac: 'mac of
 const HASH = 'hash' as TokenHash;
 
 const admin = (idempotency?: Idempotency): Context => ({
-  authentication: { kind: 'admin' },
+  auth: { kind: 'admin' },
   requestId: 'r',
   remoteAddr: null,
   ...(idempotency === undefined ? {} : { idempotency }),
@@ -40,7 +40,7 @@ const agent = (idempotency: Idempotency): Context => ({
   requestId: 'r',
   remoteAddr: null,
   idempotency,
-  authentication: { kind: 'session', tokenHash: HASH, agentName: 'ci' as AgentName },
+  auth: { kind: 'session', tokenHash: HASH, agentName: 'ci' as AgentName },
 });
 
 /** A batch state with the agent of that id, logged in, and a policy that lets it store. */

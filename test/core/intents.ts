@@ -5,7 +5,7 @@ import { type Context, type Operation, operation, succeeded } from '../../src/co
 import type { EntryDraft } from '../../src/vault/audit/audit-entry.ts';
 
 const spec = (requestId: string) => {
-  const context: Context = { authentication: { kind: 'admin' }, requestId, remoteAddr: null };
+  const context: Context = { auth: { kind: 'admin' }, requestId, remoteAddr: null };
   return { context, permission: 'credential.store', resource: 'prod/key' } as const;
 };
 

@@ -33,7 +33,7 @@ import { play, World } from './history/world.ts';
 import { intent, result } from './intents.ts';
 
 const SETTINGS = { adminMayRetrieve: true, versionsKept: 10 };
-const BY_ADMIN = { authentication: { kind: 'admin' }, requestId: 'r', remoteAddr: null } as const;
+const BY_ADMIN = { auth: { kind: 'admin' }, requestId: 'r', remoteAddr: null } as const;
 const LEASE = '0190c5f2-7e3a-7b1c-8d2e-0123456789ab';
 const PATH = parsePath('prod/db');
 

@@ -6,7 +6,7 @@ import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
 import { removeRow } from '../../src/core/change.ts';
 import { ControlState } from '../../src/core/control.ts';
 import { resultFields, toApiError } from '../../src/core/denials.ts';
-import type { Authentication } from '../../src/core/identity.ts';
+import type { AuthContext } from '../../src/core/identity.ts';
 import type { AgentId, AgentName, CredentialId, CredentialType, EntryId, TokenHash } from '../../src/core/names.ts';
 import type { Context, Operation, Outcome } from '../../src/core/operation.ts';
 import { parsePath } from '../../src/core/path.ts';
@@ -17,7 +17,7 @@ import { retrieve } from '../../src/vault/credentials/retrieve.ts';
 import type { Lease } from '../../src/vault/leases/lease.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
 import { checkUse, endUse } from '../../src/vault/use/running-uses.ts';
-import { type StartedUse, startUse } from '../../src/vault/use/start-use.ts';
+import { type AdmittedRequest, startUse } from '../../src/vault/use/start-use.ts';
 import { parseMethod, parseTargets } from '../../src/vault/use/target.ts';
 import { deleteTargets, putTargets } from '../../src/vault/use/target-operations.ts';
 import { parseUrl } from '../../src/vault/use/upstream-url.ts';
@@ -42,7 +42,7 @@ const CREDENTIAL: Credential = {
 const TARGETS = parseTargets([{ origin: 'https://api.openai.com', paths: ['/v1/*'], methods: ['GET', 'POST'] }]);
 const MODELS = { method: parseMethod('GET'), url: parseUrl('https://api.openai.com/v1/models?limit=2') };
 
-const contextOf = (authentication: Authentication): Context => ({ authentication, requestId: 'r', remoteAddr: null });
+const contextOf = (auth: AuthContext): Context => ({ auth, requestId: 'r', remoteAddr: null });
 const ADMIN = contextOf({ kind: 'admin' });
 const AGENT = contextOf({ kind: 'session', tokenHash: SESSION, agentName: CI });
 const HOLDER = contextOf({ kind: 'lease', tokenHash: LEASE_TOKEN, agentName: CI });
@@ -96,12 +96,12 @@ class Batch {
     assert.ok('reply' in this.decide(putTargets(ADMIN, draft)).response);
   }
 
-  use(context = AGENT, request = MODELS): Outcome<StartedUse | ApprovalPending> {
+  use(context = AGENT, request = MODELS): Outcome<AdmittedRequest | ApprovalPending> {
     return this.decide(startUse(context, { path: PATH, request, ttlSeconds: null, purpose: 'a report' }));
   }
 
   /** The reply, with its value. */
-  started(context = AGENT): StartedUse {
+  started(context = AGENT): AdmittedRequest {
     const { response } = this.use(context);
     assert.ok('decrypt' in response, JSON.stringify(response));
     const { content, reply } = response.decrypt;
@@ -117,10 +117,10 @@ class Batch {
   }
 
   /** Why the use must be cut. */
-  cut(started: StartedUse, context = AGENT): unknown {
+  cut(started: AdmittedRequest, context = AGENT): unknown {
     const { leaseId, approvalId } = started;
     const { response, entry } = this.decide(
-      checkUse({ leaseId, path: PATH, request: MODELS, approvalId, authentication: context.authentication }),
+      checkUse({ leaseId, path: PATH, request: MODELS, approvalId }, context.auth),
     );
     assert.equal(entry, null);
     return 'reply' in response ? response.reply : response;
@@ -256,11 +256,11 @@ test('a result has the id of its intent, and ends the lease that was issued for 
   batch.putTargets();
   const started = batch.started();
   const result = { status: 200, bytes_in: 0, bytes_out: 12, redactions: 1, ended: 'complete' as const };
-  const context = { requestId: 'r', remoteAddr: null };
-  const outcome = batch.decide(endUse({ started, context, result, endsLease: true }));
+  const context = { auth: AGENT.auth, requestId: 'r', remoteAddr: null };
+  const outcome = batch.decide(endUse(started, context, result));
   assert.equal(outcome.entry?.eventType, 'credential.use_result');
   assert.equal(outcome.entry?.completes, started.entryId);
   assert.deepEqual(outcome.entry?.use, result);
   assert.deepEqual(outcome.changes, [{ kind: 'revokeLease', id: started.leaseId, revokedAt: NOW }]);
-  assert.deepEqual(batch.decide(endUse({ started, context, result, endsLease: true })).changes, []);
+  assert.deepEqual(batch.decide(endUse(started, context, result)).changes, []);
 });

@@ -10,7 +10,7 @@ import { startUpstream, type Upstream } from '../broker/upstream.ts';
 import type { TestResponse } from '../kit/client.ts';
 import type { Scope } from '../kit/directory.ts';
 import { startTestService } from '../kit/service.ts';
-import { type Caller, sendByBaseUrl, type UseCall, withoutChunks } from './use-endpoints.ts';
+import { type Caller, type ReceivedRequest, sendByBaseUrl, withoutChunks } from './use-endpoints.ts';
 import { canRead } from './value-reader.ts';
 
 /** A value with characters that each escape changes. */
@@ -144,7 +144,7 @@ type UseFields = Readonly<Record<string, unknown>>;
  * Sends the call to the base URL, and returns the response in the form of the other endpoint's. A response that broke
  * off is a failure on both.
  */
-async function useByBaseUrl(caller: Caller, call: UseCall, origin: string): Promise<TestResponse> {
+async function useByBaseUrl(caller: Caller, call: ReceivedRequest, origin: string): Promise<TestResponse> {
   const { status, head, isUpstream, isComplete, bytes, body } = await sendByBaseUrl(caller, call, origin);
   for (const part of bytes.includes(body) ? [bytes] : [bytes, body])
     assert.equal(canRead(part, VALUE), false, part.toString('latin1').slice(0, 2000));

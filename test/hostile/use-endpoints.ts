@@ -5,7 +5,7 @@
 import { sendRaw } from '../kit/raw.ts';
 
 /** What an agent tries, as the fields of one call. Others than these exist only there. */
-export interface UseCall {
+export interface ReceivedRequest {
   readonly path: string;
   readonly method: string;
   readonly url: string;
@@ -37,7 +37,12 @@ const HEAD_END = '\r\n\r\n';
 const CONTINUE = `HTTP/1.1 100 Continue${HEAD_END}`;
 
 /** Sends the call as a request to the base URL. `origin` is that of the credential's target. */
-export async function sendByBaseUrl(caller: Caller, call: UseCall, origin: string, variant = 0): Promise<DoorResponse> {
+export async function sendByBaseUrl(
+  caller: Caller,
+  call: ReceivedRequest,
+  origin: string,
+  variant = 0,
+): Promise<DoorResponse> {
   const { bytes } = await sendRaw(caller.address, toRequest(caller, call, origin, variant));
   const start = bytes.indexOf(CONTINUE) === 0 ? CONTINUE.length : 0;
   const end = bytes.indexOf(HEAD_END, start);
@@ -50,7 +55,7 @@ export async function sendByBaseUrl(caller: Caller, call: UseCall, origin: strin
   return { status, head, isUpstream, isComplete, bytes, body };
 }
 
-function toRequest({ token }: Caller, call: UseCall, origin: string, variant: number): Buffer {
+function toRequest({ token }: Caller, call: ReceivedRequest, origin: string, variant: number): Buffer {
   const names = Object.keys(call.headers).map((name) => name.toLowerCase());
   const { target, host } = addressOf(call, origin, variant);
   const isFramed = names.includes('content-length') || names.includes('transfer-encoding');
@@ -71,7 +76,7 @@ function toRequest({ token }: Caller, call: UseCall, origin: string, variant: nu
  * The request's target. A base URL names no host: a URL of another origin is written in the places where a server could
  * take it for one.
  */
-function addressOf({ path, url }: UseCall, origin: string, variant: number): { target: string; host: string } {
+function addressOf({ path, url }: ReceivedRequest, origin: string, variant: number): { target: string; host: string } {
   const base = `/use/${path}/-`;
   if (url.startsWith(origin) && /^(?:[/?#]|$)/.test(url.slice(origin.length)))
     return { target: `${base}${url.slice(origin.length)}`, host: 'localhost' };

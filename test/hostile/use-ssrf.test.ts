@@ -11,7 +11,7 @@ import { Dice, newSeed } from '../kit/dice.ts';
 import { scaled } from '../kit/scale.ts';
 import { startTestService } from '../kit/service.ts';
 import { type Case, CLASSES, type Places } from './ssrf-cases.ts';
-import { sendByBaseUrl, type UseCall } from './use-endpoints.ts';
+import { type ReceivedRequest, sendByBaseUrl } from './use-endpoints.ts';
 
 const seed = newSeed(20261123);
 /** Cases for each of nine classes. At the base URL, as many again for eight of them. */
@@ -87,17 +87,18 @@ interface Attempt {
 }
 
 /** Each endpoint takes the same call. `index` varies how a base URL, which names no host, expresses it. */
-const ENDPOINTS: Readonly<Record<string, (call: UseCall, origin: string, index: number) => Promise<Attempt>>> = {
-  async 'one call'(call) {
-    const { status, text } = await agent.post('/api/v1/use', call);
-    assert.ok([200, 400, 403, 502].includes(status), text);
-    return { status, isAnswered: status === 200 };
-  },
-  async 'base URL'(call, origin, index) {
-    const { status, isUpstream } = await sendByBaseUrl({ ...service, token: agent.token }, call, origin, index);
-    return { status, isAnswered: isUpstream };
-  },
-};
+const ENDPOINTS: Readonly<Record<string, (call: ReceivedRequest, origin: string, index: number) => Promise<Attempt>>> =
+  {
+    async 'one call'(call) {
+      const { status, text } = await agent.post('/api/v1/use', call);
+      assert.ok([200, 400, 403, 502].includes(status), text);
+      return { status, isAnswered: status === 200 };
+    },
+    async 'base URL'(call, origin, index) {
+      const { status, isUpstream } = await sendByBaseUrl({ ...service, token: agent.token }, call, origin, index);
+      return { status, isAnswered: isUpstream };
+    },
+  };
 
 for (const [endpoint, send] of Object.entries(ENDPOINTS)) {
   for (const [name, generate] of Object.entries(CLASSES)) {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Requester } from '../../src/core/identity.ts';
+import type { OperationAuth } from '../../src/core/identity.ts';
 import type { AgentName, TokenHash } from '../../src/core/names.ts';
 import { FairQueue, fairnessKeyOf, type QueuedOperation } from '../../src/ledger/fair-queue.ts';
 import { SILENT } from '../vault/fixture.ts';
@@ -11,13 +11,13 @@ import { SILENT } from '../vault/fixture.ts';
 const MIB = 1024 * 1024;
 const REFUSED = { name: 'ApiError', code: 'UNAVAILABLE', retryAfterSeconds: 1 };
 
-const agent = (name: string): Requester => ({
+const agent = (name: string): OperationAuth => ({
   kind: 'session',
   tokenHash: 'hash' as TokenHash,
   agentName: name as AgentName,
 });
 const waiting = (sizeBytes = 0, origin = 'ci'): QueuedOperation => ({
-  operation: { ...SILENT, requester: agent(origin) },
+  operation: { ...SILENT, auth: agent(origin) },
   sizeBytes,
   settle: () => undefined,
 });
@@ -78,7 +78,7 @@ test('all waiting operations can be taken together, which frees all the room', (
   fill(queue, 256, MIB / 4);
 });
 
-const keyOf = ({ operation }: QueuedOperation): string => fairnessKeyOf(operation.requester);
+const keyOf = ({ operation }: QueuedOperation): string => fairnessKeyOf(operation.auth);
 /** The keys in the order in which the operations are taken. */
 const originsOf = (turn: readonly QueuedOperation[]): string => turn.map(keyOf).join(' ');
 
@@ -140,8 +140,8 @@ test('large operations of one leave room for small ones of others', () => {
 test('unauthenticated callers take at most a quarter of the room together, from any number of addresses', () => {
   const queue = new FairQueue();
   const unauthenticated = (number: number): QueuedOperation => {
-    const requester = { kind: 'unauthenticated', remoteAddr: `2001:db8::${number}` } as const;
-    return { ...waiting(), operation: { ...SILENT, requester } };
+    const auth = { kind: 'unauthenticated', remoteAddr: `2001:db8::${number}` } as const;
+    return { ...waiting(), operation: { ...SILENT, auth } };
   };
   for (let number = 0; number < 256; number++) queue.add(unauthenticated(number));
   assert.throws(() => queue.add(unauthenticated(256)), REFUSED);

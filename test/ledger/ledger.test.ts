@@ -295,13 +295,13 @@ test('a caller whose operations fill the queue is rejected before its request is
     }),
   });
   gate = newGate();
-  const { requester } = RECORDED;
-  vault.ledger.assertCapacity(requester);
+  const { auth } = RECORDED;
+  vault.ledger.assertCapacity(auth);
   const waiting = Array.from({ length: 1200 }, () => vault.ledger.submit(RECORDED).catch(() => undefined));
-  assert.throws(() => vault.ledger.assertCapacity(requester), { code: 'UNAVAILABLE' });
+  assert.throws(() => vault.ledger.assertCapacity(auth), { code: 'UNAVAILABLE' });
   gate.open();
   await Promise.all(waiting);
-  vault.ledger.assertCapacity(requester);
+  vault.ledger.assertCapacity(auth);
 });
 
 // An intent and its result: both entries have one id, and the chain is valid.

@@ -9,7 +9,7 @@ import { LargeBodies, RequestScheduler } from '../../src/http/request-scheduler.
 /** A request of an agent, or without one of a client at an address, at a public route. */
 function request(agentName: string | null, bodyBytes: number): FastifyRequest {
   return {
-    authentication: agentName === null ? null : { kind: 'agent', agentName },
+    auth: agentName === null ? null : { kind: 'agent', agentName },
     ip: '192.0.2.1',
     routeOptions: { config: { permission: agentName === null ? null : 'lease.list' } },
     raw: { headers: { 'content-length': String(bodyBytes) } },

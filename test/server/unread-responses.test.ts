@@ -38,8 +38,8 @@ function openScene(t: TestContext, limits: { bytesPerCaller: number; bytesInTota
   t.after(() => unread.stop());
   const add = (caller: string | null, bytes: number, sendsList = false) => {
     const { state, response } = waiting(bytes);
-    const authentication = caller === null ? null : { kind: 'session', agentName: caller };
-    const fastifyRequest = { authentication, sendsList, ip: '192.0.2.1' } as unknown as FastifyRequest;
+    const auth = caller === null ? null : { kind: 'session', agentName: caller };
+    const fastifyRequest = { auth, sendsList, ip: '192.0.2.1' } as unknown as FastifyRequest;
     // Later ones come first: the time decides.
     answering.unshift({ response, startedAt: answering.length, fastifyRequest });
     return { isDestroyed: () => state.isDestroyed };
@@ -101,7 +101,7 @@ test('a client that does not read is cut, and one that reads beside it is served
   // More than the buffers of two sockets hold.
   const body = Buffer.alloc(64 * MIB);
   const server = createServer((request, response) => {
-    const fastifyRequest = { authentication: { kind: 'session', agentName: request.url }, sendsList: false };
+    const fastifyRequest = { auth: { kind: 'session', agentName: request.url }, sendsList: false };
     const entry = { response, startedAt: 0, fastifyRequest: fastifyRequest as unknown as FastifyRequest };
     answering.add(entry);
     response.on('close', () => answering.delete(entry));

@@ -12,7 +12,7 @@ import {
   lackOfPermission,
   PERMISSIONS,
   type Permission,
-  type PermissionHolder,
+  type PermissionIdentity,
 } from '../../src/core/permissions.ts';
 import type { Route } from '../../src/http/route.ts';
 import { ROUTES } from '../../src/http/routes/route-table.ts';
@@ -248,7 +248,7 @@ function permissionOf({ permission }: Route, { optional }: Setup): Permission | 
   return permission ?? optional ?? null;
 }
 
-function holderOf(caller: string): PermissionHolder {
+function holderOf(caller: string): PermissionIdentity {
   if (caller === 'admin') return { kind: 'admin' };
   const operator = OPERATORS.get(caller);
   return operator === undefined ? { kind: 'agent' } : { kind: 'operator', operator: { roles: [operator.role] } };

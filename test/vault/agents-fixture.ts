@@ -44,10 +44,10 @@ export async function logIn(
 /** The agent in a new request, with the token. */
 export async function as(vault: Vault, token: string): Promise<Context> {
   const found = authenticate(vault, token);
-  return { ...admin(), authentication: typeof found === 'function' ? await found() : found };
+  return { ...admin(), auth: typeof found === 'function' ? await found() : found };
 }
 
 /** The agent in a new request whose token was not authenticated yet. */
 export function unchecked(token: string, name: string): Context {
-  return { ...admin(), authentication: { kind: 'session', tokenHash: hashToken(token), agentName: toName(name) } };
+  return { ...admin(), auth: { kind: 'session', tokenHash: hashToken(token), agentName: toName(name) } };
 }

@@ -182,12 +182,12 @@ export class History {
     if ((started === null) === isUsable) throw new Error('the model expected another outcome');
     if (started === null || credential === undefined) return;
     this.#model.did(agent, path, credential, credential.newest, true);
-    if (context.authentication.kind === 'lease') return;
+    if (context.auth.kind === 'lease') return;
     const held = { id: started.leaseId, agent, credential, version: credential.newest, isUse: true, context: null };
     const lease = this.#model.hold(held, started.expiresAt);
     if (!ends) return;
     const result = { status: 200, bytes_in: 0, bytes_out: 0, redactions: 0, ended: 'complete' as const };
-    await this.#submit(endUse({ started, context, result, endsLease: true }));
+    await this.#submit(endUse(started, context, result));
     lease.isEnded = true;
   }
 
@@ -200,7 +200,7 @@ export class History {
     const credential = this.#model.credentials.get(path);
     if (issued === null || credential === undefined) return;
     const { lease } = issued;
-    const holder: Context = { ...admin(), authentication: { kind: 'lease', tokenHash, agentName: agent } };
+    const holder: Context = { ...admin(), auth: { kind: 'lease', tokenHash, agentName: agent } };
     this.#model.hold({ id: lease.id, agent, credential, version: null, isUse: true, context: holder }, lease.expiresAt);
   }
 
@@ -243,7 +243,7 @@ export class History {
         changes: [{ kind: 'put', resource: 'session', row: session }],
       }),
     });
-    const context: Context = { ...admin(), authentication: { kind: 'session', tokenHash, agentName: name } };
+    const context: Context = { ...admin(), auth: { kind: 'session', tokenHash, agentName: name } };
     this.#sessions.set(name, context);
     return context;
   }

@@ -46,7 +46,7 @@ const ROOT_KEY = new Uint8Array(32).fill(42);
 let requests = 0;
 /** The administrator, in a new request. */
 export function admin(requestId = `r${++requests}`): Context {
-  return { authentication: { kind: 'admin' }, requestId, remoteAddr: '192.0.2.1' };
+  return { auth: { kind: 'admin' }, requestId, remoteAddr: '192.0.2.1' };
 }
 
 export interface OpenedVault extends Vault {
@@ -316,7 +316,7 @@ export async function outcomeOf(answer: Promise<unknown>): Promise<string> {
 /** An operation that is not recorded. */
 export const SILENT: Operation<null> = {
   reads: {},
-  requester: { kind: 'service' },
+  auth: { kind: 'service' },
   decide: () => ({ response: { reply: null }, entry: null, changes: [] }),
 };
 

@@ -5,19 +5,19 @@ import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import type { ApprovalHolds } from '../../src/vault/approvals/approval-holds.ts';
 import { UseDecisions } from '../../src/vault/approvals/held-requests.ts';
-import type { StartedUse } from '../../src/vault/use/start-use.ts';
+import type { AdmittedRequest } from '../../src/vault/use/start-use.ts';
 import { parseMethod } from '../../src/vault/use/target.ts';
 import { parseUrl } from '../../src/vault/use/upstream-url.ts';
-import type { UseCall } from '../../src/vault/use/uses.ts';
+import type { ReceivedRequest } from '../../src/vault/use/uses.ts';
 import { unchecked } from './agents-fixture.ts';
 import { toPath } from './fixture.ts';
 
 const MIB = 1024 * 1024;
 /** Every request is approved at once, so that its body counts until the test releases it. */
 const approved = {
-  async resolve(_context: unknown, _attempt: unknown, prepare: () => Promise<unknown>): Promise<StartedUse> {
+  async resolve(_context: unknown, _attempt: unknown, prepare: () => Promise<unknown>): Promise<AdmittedRequest> {
     await prepare();
-    return {} as StartedUse;
+    return {} as AdmittedRequest;
   },
 } as unknown as ApprovalHolds;
 
@@ -25,8 +25,11 @@ test('waiting bodies have 16 MiB of one agent and 64 MiB in all, and one that wa
   const decisions = new UseDecisions(approved);
   const request = { method: parseMethod('POST', 'method'), url: parseUrl('https://api.example.com/v1') };
   const hold = (agent: string, bytes = MIB) => {
-    const call: UseCall = {
-      order: { path: toPath('llm/key'), request, ttlSeconds: null, purpose: null },
+    const call: ReceivedRequest = {
+      path: toPath('llm/key'),
+      request,
+      ttlSeconds: null,
+      purpose: null,
       headers: [],
       openBody: () => Readable.from([Buffer.alloc(bytes)]),
       bodyLength: bytes,

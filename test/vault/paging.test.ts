@@ -10,7 +10,7 @@ import { admin, CONNECTED, settle } from './fixture.ts';
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 const OTHER: Context = {
-  authentication: { kind: 'session', tokenHash: 'other' as TokenHash, agentName: 'other' as AgentName },
+  auth: { kind: 'session', tokenHash: 'other' as TokenHash, agentName: 'other' as AgentName },
   requestId: 'r',
   remoteAddr: null,
 };

@@ -54,7 +54,7 @@ test('a panic ends all leases and brokered requests of an agent; another agent k
   const request = { method: parseMethod('GET'), url: parseUrl(`${origin}/stream`) };
   const use = async (context: Context) => {
     const order = { path: toPath('used'), request, ttlSeconds: null, purpose: null };
-    const call = { order, headers: [], openBody: () => null, bodyLength: 0, isUpgrade: false, baseUrl: null };
+    const call = { ...order, headers: [], openBody: () => null, bodyLength: 0, isUpgrade: false, baseUrl: null };
     const { body, result } = await vault.uses.start(context, call);
     body.on('error', () => undefined).resume();
     return result;

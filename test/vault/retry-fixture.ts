@@ -12,7 +12,7 @@ export function keyed(vault: Vault, key = 'k', request = 'r'): Context {
   const context = admin();
   return {
     ...context,
-    idempotency: toIdempotency(vault, context.authentication, key as IdempotencyKey, [request]),
+    idempotency: toIdempotency(vault, context.auth, key as IdempotencyKey, [request]),
   };
 }
 

@@ -12,12 +12,12 @@ import { UseLimits } from '../../src/vault/use/use-limits.ts';
 import { openVault, readLog, withCommit } from './fixture.ts';
 
 const PATH = parsePath('a/key');
-const ADMIN: Context = { authentication: { kind: 'admin' }, requestId: 'r', remoteAddr: null };
+const ADMIN: Context = { auth: { kind: 'admin' }, requestId: 'r', remoteAddr: null };
 const INTERVAL_MS = 20;
 const LONG_MS = 600_000;
 
 const contextOf = (name: string): Context => ({
-  authentication: { kind: 'session', tokenHash: name as TokenHash, agentName: name as AgentName },
+  auth: { kind: 'session', tokenHash: name as TokenHash, agentName: name as AgentName },
   requestId: 'request',
   remoteAddr: '192.0.2.1',
 });

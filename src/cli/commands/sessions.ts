@@ -11,7 +11,7 @@ import { valueInArguments } from '../errors.ts';
 import { readInput } from '../input.ts';
 import { askHidden, type Question } from '../prompt.ts';
 import { loginsPath, readLogin, writeLogin } from '../settings/own-identity.ts';
-import { type Identity, type Settings, titleOf } from '../settings/settings.ts';
+import { type OwnIdentity, type Settings, titleOf } from '../settings/settings.ts';
 import { printNotice } from '../terminal.ts';
 
 /** Identifies the caller: an agent and the end of its session, or the administrator. @throws LeaseholdError */
@@ -111,7 +111,7 @@ async function readPipedToken(question: Question): Promise<Secret> {
   throw new UsageError('standard input does not contain a Leasehold token (lha_… or lhs_…)');
 }
 
-function connectAs(settings: Settings, value: Identity): Leasehold {
+function connectAs(settings: Settings, value: OwnIdentity): Leasehold {
   return connect({ ...settings, identity: { ...settings.identity, value } });
 }
 

@@ -23,7 +23,7 @@ import {
   type UserContext,
   userFilePath,
 } from './files.ts';
-import type { Identity, Login, Precedence, Setting } from './settings.ts';
+import type { Login, OwnIdentity, Precedence, Setting } from './settings.ts';
 
 interface Search {
   readonly flag: FlagReader;
@@ -37,7 +37,7 @@ interface Search {
 }
 
 /** @throws UsageError */
-export function findIdentity(search: Search): Setting<Identity> {
+export function findIdentity(search: Search): Setting<OwnIdentity> {
   const { user, address } = search;
   const login = readLogin(user, address.value);
   const trust = addressTrust(search, login);
@@ -54,7 +54,7 @@ export function findIdentity(search: Search): Setting<Identity> {
 }
 
 /** A key without a name is an error, not ignored. @throws UsageError */
-function assertKeyIsOfAgent({ flag, user }: Search, setting: Setting<Identity> | null): void {
+function assertKeyIsOfAgent({ flag, user }: Search, setting: Setting<OwnIdentity> | null): void {
   if (setting?.value.kind === 'agent') return;
   const name = flag('key-file') !== null ? '--key-file' : 'LEASEHOLD_KEY_FILE';
   const isGiven = flag('key-file') !== null || (setting === null && readVariable(user, 'LEASEHOLD_KEY_FILE') !== null);
@@ -62,7 +62,7 @@ function assertKeyIsOfAgent({ flag, user }: Search, setting: Setting<Identity> |
 }
 
 /** The identity with the highest precedence. At one level, a token and an agent exclude each other. */
-function configuredIdentity(search: Search): Setting<Identity> | null {
+function configuredIdentity(search: Search): Setting<OwnIdentity> | null {
   const { address, layers } = search;
   const setting = fromFlags(search) ?? fromEnvironment(search);
   if (setting !== null) return setting;
@@ -79,7 +79,7 @@ function configuredIdentity(search: Search): Setting<Identity> | null {
   return null;
 }
 
-function fromFlags(search: Search): Setting<Identity> | null {
+function fromFlags(search: Search): Setting<OwnIdentity> | null {
   const { flag } = search;
   return choose(search, 'flag', [
     ['tokenFile', flag('token-file'), '--token-file'],
@@ -88,7 +88,7 @@ function fromFlags(search: Search): Setting<Identity> | null {
   ]);
 }
 
-function fromEnvironment(search: Search): Setting<Identity> | null {
+function fromEnvironment(search: Search): Setting<OwnIdentity> | null {
   const variable = (kind: Given[0], name: string): Given => [kind, readVariable(search.user, name), name];
   return choose(search, 'environment', [
     variable('token', 'LEASEHOLD_TOKEN'),
@@ -99,7 +99,7 @@ function fromEnvironment(search: Search): Setting<Identity> | null {
 }
 
 /** The identity given by flags. An identity in the environment is an error, and is not ignored. @throws UsageError */
-function explicitIdentity(search: Search, login: Login | null): Setting<Identity> | null {
+function explicitIdentity(search: Search, login: Login | null): Setting<OwnIdentity> | null {
   const setting = fromFlags(search);
   const before = setting === null ? fromEnvironment(search) : null;
   if (before === null || isOf(login, before.value)) return setting;
@@ -116,7 +116,7 @@ type Given = readonly [
   source: string,
 ];
 
-function choose(search: Search, level: Precedence, all: readonly Given[]): Setting<Identity> | null {
+function choose(search: Search, level: Precedence, all: readonly Given[]): Setting<OwnIdentity> | null {
   const [given, other] = all.filter(([, text]) => text !== null && text !== undefined);
   if (given === undefined) return null;
   const [kind, text, source] = given;
@@ -148,7 +148,7 @@ function readToken({ user, warn }: Search, file: string, source: string): Secret
 }
 
 /** Finds the key in the file that a setting names, in the user's directory, or in the data directory. */
-function toAgent(search: Search, name: PrincipalName): Identity {
+function toAgent(search: Search, name: PrincipalName): OwnIdentity {
   const { flag, user, layers, dataDir } = search;
   const given = flag('key-file') ?? readVariable(user, 'LEASEHOLD_KEY_FILE');
   if (given !== null) return { kind: 'agent', name, keyFile: resolve(user.workingDirectory, given) };
@@ -171,12 +171,12 @@ export function userKeyFile(user: UserContext, name: string): string {
   return childPath(join(dirname(userFilePath(user)), directory), `${file}.pem`);
 }
 
-function withLogin(identity: Identity, login: Login | null): Identity {
+function withLogin(identity: OwnIdentity, login: Login | null): OwnIdentity {
   if (identity.kind !== 'agent' || !isOf(login, identity)) return identity;
   return Date.parse(login.expiresAt) > Date.now() ? { ...login, keyFile: identity.keyFile } : identity;
 }
 
-function isOf(login: Login | null, identity: Identity): login is Login & { readonly kind: 'session' } {
+function isOf(login: Login | null, identity: OwnIdentity): login is Login & { readonly kind: 'session' } {
   return identity.kind === 'agent' && login?.kind === 'session' && login.name === identity.name;
 }
 

@@ -49,7 +49,7 @@ export type Login =
       readonly keyFile: string | null;
     };
 
-export type Identity =
+export type OwnIdentity =
   | Login
   | { readonly kind: 'agent'; readonly name: string; readonly keyFile: string }
   | { readonly kind: 'anonymous' };
@@ -62,7 +62,7 @@ export function titleOf(name: string): string {
 const SESSION_PREFIX = 'lhs_';
 
 /** Whether the identity may be the administrator. A session token always belongs to an agent or an operator. */
-export function mayBeAdministrator(identity: Identity): boolean {
+export function mayBeAdministrator(identity: OwnIdentity): boolean {
   return identity.kind === 'token' && !identity.token.reveal().startsWith(SESSION_PREFIX);
 }
 
@@ -74,7 +74,7 @@ export interface OwnServer {
 
 export interface Settings {
   readonly address: Setting<string>;
-  readonly identity: Setting<Identity>;
+  readonly identity: Setting<OwnIdentity>;
   readonly dataDir: Setting<string>;
   /**
    * Set when the address, the token or the trust in the address comes from the data directory. The server must then

@@ -16,7 +16,7 @@ import { checkForwarded } from '../../vault/use/misuse.ts';
 import { parseMethod } from '../../vault/use/target.ts';
 import { findTokens } from '../../vault/use/token-form.ts';
 import { parseHeaders, parsePurpose } from '../../vault/use/upstream-url.ts';
-import { type UseCall, useCredential } from '../../vault/use/uses.ts';
+import { type ReceivedRequest, useCredential } from '../../vault/use/uses.ts';
 import type { Vault } from '../../vault/vault.ts';
 import { type Route, route } from '../route.ts';
 
@@ -41,8 +41,8 @@ export const useRoutes: readonly Route[] = [
   }),
 ];
 
-async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<UseReply> {
-  const { started, head, body, result } = await useCredential(vault, context, call);
+async function useOnce(vault: Vault, context: Context, call: ReceivedRequest): Promise<UseReply> {
+  const { admitted, head, body, result } = await useCredential(vault, context, call);
   if (head.kind === 'error') {
     body.destroy();
     throw new ApiError('UPSTREAM_FAILED', `The upstream could not be used: ${head.failure}.`);
@@ -52,7 +52,7 @@ async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<U
   const bytes = isTruncated ? withoutTruncatedCharacter(read) : read;
   const isText = isUtf8(bytes);
   return {
-    lease_id: started.leaseId,
+    lease_id: admitted.leaseId,
     status: head.status,
     headers: groupHeaders(head.headers, (name) => name.toLowerCase()),
     body: bytes.toString(isText ? 'utf8' : 'base64'),
@@ -62,7 +62,16 @@ async function useOnce(vault: Vault, context: Context, call: UseCall): Promise<U
   };
 }
 
-function toCall({ path, method, url, headers = {}, body, body_encoding: encoding, ttl, purpose }: UseBody): UseCall {
+function toCall({
+  path,
+  method,
+  url,
+  headers = {},
+  body,
+  body_encoding: encoding,
+  ttl,
+  purpose,
+}: UseBody): ReceivedRequest {
   if (body === undefined && encoding !== undefined)
     throw invalidRequest('body_encoding', 'must not be given without body');
   const bytes = body === undefined ? null : Buffer.from(body, encoding ?? 'utf8');
@@ -70,12 +79,10 @@ function toCall({ path, method, url, headers = {}, body, body_encoding: encoding
     throw invalidRequest('body', 'must be canonical base64');
   }
   return {
-    order: {
-      path: parsePath(path),
-      request: parseUseRequest(parseMethod(method), url, 'url'),
-      ttlSeconds: ttl === undefined ? null : parseTtl(ttl, 'ttl'),
-      purpose: purpose === undefined ? null : parsePurpose(purpose),
-    },
+    path: parsePath(path),
+    request: parseUseRequest(parseMethod(method), url, 'url'),
+    ttlSeconds: ttl === undefined ? null : parseTtl(ttl, 'ttl'),
+    purpose: purpose === undefined ? null : parsePurpose(purpose),
     headers: parseHeaders(headers),
     openBody: () => (bytes === null ? null : Readable.from([bytes])),
     bodyLength: bytes?.length ?? 0,
@@ -84,8 +91,7 @@ function toCall({ path, method, url, headers = {}, body, body_encoding: encoding
   };
 }
 
-async function checkTokens(vault: Vault, context: Context, { order, headers }: UseCall): Promise<void> {
-  const { path, request } = order;
+async function checkTokens(vault: Vault, context: Context, { path, request, headers }: ReceivedRequest): Promise<void> {
   const { path: urlPath, query } = 'url' in request ? request.url : request;
   const tokens = findTokens({ path: urlPath, query, headers });
   if (tokens.length === 0) return;

@@ -84,12 +84,12 @@ export class AgentBudgets {
 /** Charges a caller that may be the administrator, who has no budget. */
 export function withBudget<T>(
   budget: HourlyBudget,
-  { authentication }: Pick<Context, 'authentication'>,
+  { auth }: Pick<Context, 'auth'>,
   amount: number,
   now: number,
   work: () => Promise<T>,
   isSpent?: (result: T) => boolean,
 ): Promise<T> {
-  if (authentication.kind === 'admin') return work();
-  return budget.charge(authentication.agentName, amount, now, work, isSpent);
+  if (auth.kind === 'admin') return work();
+  return budget.charge(auth.agentName, amount, now, work, isSpent);
 }

@@ -28,7 +28,7 @@ export const registerAgent = (context: Context, request: NewAgent) =>
       sessionsEndedAt: null,
       formerPublicKey: null,
       formerKeyUntil: null,
-      registeredBy: [actorName(input.caller)],
+      registeredBy: [actorName(input.identity)],
     };
     return succeeded(agent, entry('allowed'), [putRow('agent', agent)]);
   });
@@ -63,7 +63,7 @@ export const rotateAgentKey = (context: Context, name: AgentName, rotation: KeyR
     const longest = isNew ? Number.POSITIVE_INFINITY : (known.formerKeyUntil ?? 0);
     const formerKeyUntil = formerPublicKey === null ? null : Math.min(moment.now + graceSeconds * 1000, longest);
     // WHY all of them: sessions that a previous key opened stay, and so do logins with it for a time.
-    const registeredBy = isNew ? withName(known.registeredBy, actorName(input.caller)) : known.registeredBy;
+    const registeredBy = isNew ? withName(known.registeredBy, actorName(input.identity)) : known.registeredBy;
     const agent: Agent = { ...known, publicKey, formerPublicKey, formerKeyUntil, registeredBy };
     const validSeconds = Math.max(0, Math.ceil(((formerKeyUntil ?? 0) - moment.now) / 1000));
     const reason = `the former key is valid for ${validSeconds} seconds`;

@@ -26,7 +26,7 @@ export async function registerAgent(vault: Vault, context: Context, registration
   const { publicKey, privateKeyPem } = await generateAgentKeys();
   const operation = toOperation(publicKey);
   // A caller that will be rejected leaves no file, even temporarily.
-  const { kind } = context.authentication;
+  const { kind } = context.auth;
   if (kind !== 'admin' && kind !== 'operator') return ledger.submit(operation);
   return withStagedKey(vault, { id, name, privateKeyPem }, async () => {
     const agent = await ledger.submit(operation);

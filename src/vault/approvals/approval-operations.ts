@@ -50,16 +50,16 @@ export function answerApproval(
   const permission = isApproved ? 'approval.approve' : 'approval.deny';
   const resource = `approval:${place.id}`;
   return operation<Approval>({ context, permission, resource, reads: readsOf(place) }, (input) => {
-    const { caller, state, moment, entry } = input;
+    const { identity, state, moment, entry } = input;
     const approval = state.approval(place.id);
     if (approval === null) return denied(input, { code: 'approval_not_found' });
-    const name = actorName(caller);
+    const name = actorName(identity);
     const { policyNames } = approval.terms;
     const policyName = policyNames[0] ?? null;
     const deny = (denial: Denial, changes: readonly Change[] = []) => denied(input, denial, { policyName }, changes);
     if (nonce !== approval.nonce) return deny({ code: 'wrong_nonce' });
     if (isOwnRequest(name, approval, state.control.agentById(approval.agentId))) return deny({ code: 'own_request' });
-    if (caller.kind === 'admin' && isApproved && !countsToken(approval, state.control.operators()))
+    if (identity.kind === 'admin' && isApproved && !countsToken(approval, state.control.operators()))
       return deny({ code: 'token_not_counted' });
     const status = approvalStatus(approval, moment.now);
     if (status !== 'pending') return deny({ code: 'approval_ended', approval, status, attempt: 'answer' });
@@ -72,11 +72,11 @@ export function answerApproval(
       const ended = endApproval(approval, 'denied', name, reason, moment.now);
       return succeeded(ended, entry('allowed', { policyName, reason }), [putRow('approval', ended)]);
     }
-    if (approval.approvers.some(({ operatorId }) => operatorId === actorId(caller)))
+    if (approval.approvers.some(({ operatorId }) => operatorId === actorId(identity)))
       return deny({ code: 'approved_already' });
     const agent = state.control.agentById(approval.agentId);
     const counted = { ...approval, approvers: votesOf(approval, state.control.operators(), agent) };
-    const answered = approve(counted, { operator: name, operatorId: actorId(caller), at: moment.now });
+    const answered = approve(counted, { operator: name, operatorId: actorId(identity), at: moment.now });
     const lacking = answered.terms.quorum - answered.approvers.length;
     const why = lacking > 0 ? `${lacking} more must approve it` : reason;
     return succeeded(answered, entry('allowed', { policyName, reason: why }), [putRow('approval', answered)]);
@@ -105,14 +105,14 @@ function approve(approval: Approval, vote: Approval['approvers'][number]): Appro
 export function withdrawApproval(context: Context, place: ApprovalPlace): Operation<Approval> {
   const resource = `approval:${place.id}`;
   return operation<Approval>({ context, permission: 'approval.withdraw', resource, reads: readsOf(place) }, (input) => {
-    const { caller, moment, entry } = input;
+    const { identity, moment, entry } = input;
     const approval = findVisible(input, place);
     if ('code' in approval) return denied(input, approval);
     const status = approvalStatus(approval, moment.now);
     // Includes a grant that is used up or has ended: a request that it let pass may still run.
     if (status !== 'pending' && status !== 'approved')
       return denied(input, { code: 'approval_ended', approval, status, attempt: 'withdrawal' });
-    const withdrawn = endApproval(approval, 'withdrawn', actorName(caller), null, moment.now);
+    const withdrawn = endApproval(approval, 'withdrawn', actorName(identity), null, moment.now);
     return succeeded(withdrawn, entry('allowed', { policyName: approval.terms.policyNames[0] ?? null }), [
       putRow('approval', withdrawn),
     ]);
@@ -121,13 +121,13 @@ export function withdrawApproval(context: Context, place: ApprovalPlace): Operat
 
 /** Agents, and operators without the role approver, see what they asked for. */
 function findVisible(
-  { caller, state }: OperationInput,
+  { identity, state }: OperationInput,
   { id }: ApprovalPlace,
 ): Approval | DenialOf<'approval_not_found' | 'approver_required'> {
   const approval = state.approval(id);
-  const seesAll = caller.kind === 'admin' || (caller.kind === 'operator' && hasRole(caller.operator, 'approver'));
-  if (approval !== null && (seesAll || actorId(caller) === approval.agentId)) return approval;
-  return { code: seesAll || caller.kind !== 'operator' ? 'approval_not_found' : 'approver_required' };
+  const seesAll = identity.kind === 'admin' || (identity.kind === 'operator' && hasRole(identity.operator, 'approver'));
+  if (approval !== null && (seesAll || actorId(identity) === approval.agentId)) return approval;
+  return { code: seesAll || identity.kind !== 'operator' ? 'approval_not_found' : 'approver_required' };
 }
 
 /** Not recorded, as other reads of an operator. */
@@ -149,8 +149,8 @@ export function readApproval(context: Context, place: ApprovalPlace): Operation<
 
 /** The agent whose approvals the caller may list; null for all. */
 export function listApprovals(context: Context): Operation<{ agent: Agent | null; now: number }> {
-  return operation({ context, permission: 'approval.list', resource: '*' }, ({ caller, moment }) => {
-    const agent = caller.kind === 'agent' || caller.kind === 'lease' ? caller.agent : null;
+  return operation({ context, permission: 'approval.list', resource: '*' }, ({ identity, moment }) => {
+    const agent = identity.kind === 'agent' || identity.kind === 'lease' ? identity.agent : null;
     return succeeded({ agent, now: moment.now }, null);
   });
 }
@@ -187,7 +187,7 @@ function endApproval(
 export function settleApproval(place: ApprovalPlace, digestOf: DigestOf): Operation<null> {
   return {
     reads: readsOf(place),
-    requester: { kind: 'service' },
+    auth: { kind: 'service' },
     decide(state, { now }) {
       const approval = state.approval(place.id);
       if (approval === null || (approval.status !== 'pending' && approval.status !== 'approved')) {

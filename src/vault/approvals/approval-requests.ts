@@ -90,18 +90,18 @@ export function requireApproval(
   subject: ApprovedSubject,
   ask: ApprovalAttempt | null,
 ): Approved | Outcome<ApprovalPending> {
-  const { caller, state } = input;
-  if (caller.kind === 'admin') return NOT_NEEDED;
+  const { identity, state } = input;
+  if (identity.kind === 'admin') return NOT_NEEDED;
   const { policies } = state.control;
   const { action, path, policyName } = subject;
   const deciding = policies.get(policyName as PolicyName);
   // A role decided, and no policy.
   if (deciding === null) return NOT_NEEDED;
-  const name = caller.kind === 'operator' ? caller.operator.name : caller.agent.name;
+  const name = identity.kind === 'operator' ? identity.operator.name : identity.agent.name;
   const demanding = policies.findApprovalPolicies(name, action, path);
   const terms = combineRules(demanding);
   if (terms === null) return NOT_NEEDED;
-  const needed: ApprovalNeeded = { approval: 'needed', agentId: actorId(caller), terms, request: subject.request };
+  const needed: ApprovalNeeded = { approval: 'needed', agentId: actorId(identity), terms, request: subject.request };
   if (ask === null || JSON.stringify(ask.needed) !== JSON.stringify(needed)) {
     return succeeded<ApprovalPending>(needed, null);
   }
@@ -114,13 +114,13 @@ function decideApproval(
   ask: ApprovalAttempt,
   policies: readonly Policy[],
 ): Approved | Outcome<ApprovalPending> {
-  const { caller, state, moment } = input;
+  const { identity, state, moment } = input;
   const { now } = moment;
-  const holder = caller.kind === 'operator' ? caller.operator : caller.kind === 'admin' ? null : caller.agent;
+  const holder = identity.kind === 'operator' ? identity.operator : identity.kind === 'admin' ? null : identity.agent;
   const { credentialId, binding } = subject;
   const basis = ask.digestOf(basisText({ policies, credentialId, binding, holder }));
   const tokenHash = tokenHashOf(input);
-  const known = state.approvalsOf(ask.key).filter(({ agentId }) => agentId === actorId(caller));
+  const known = state.approvalsOf(ask.key).filter(({ agentId }) => agentId === actorId(identity));
   const grant = known.find((approval) => isGrant(approval, basis, tokenHash, now));
   if (grant !== undefined) return pass(grant);
   const [current] = known.filter((approval) => approval.basis === basis || approval.id === ask.awaited);
@@ -136,9 +136,9 @@ function decideApproval(
   return askForApproval(input, subject, ask, { basis, tokenHash, encryptedRequest: ask.encryptedRequest });
 }
 
-function tokenHashOf({ caller }: OperationInput): TokenHash {
-  if (caller.kind === 'admin') return '' as TokenHash;
-  return caller.kind === 'lease' ? (caller.lease.tokenHash ?? ('' as TokenHash)) : caller.session.tokenHash;
+function tokenHashOf({ identity }: OperationInput): TokenHash {
+  if (identity.kind === 'admin') return '' as TokenHash;
+  return identity.kind === 'lease' ? (identity.lease.tokenHash ?? ('' as TokenHash)) : identity.session.tokenHash;
 }
 
 function pending({ id, answerBy }: Approval, entry: EntryDraft | null = null, changes: readonly Change[] = []) {
@@ -160,7 +160,7 @@ function pass(grant: Approval): Approved {
 const ASKED = 'approval.request' as const;
 
 function askForApproval(
-  { caller, state, moment, entry }: OperationInput,
+  { identity, state, moment, entry }: OperationInput,
   { action, path, policyName, request, purpose }: ApprovedSubject,
   { id, nonce, key, needed: { terms } }: ApprovalAttempt,
   {
@@ -170,8 +170,8 @@ function askForApproval(
   }: Pick<Approval, 'basis' | 'tokenHash'> & { readonly encryptedRequest: Uint8Array },
 ): Outcome<ApprovalPending> {
   const { now } = moment;
-  const agentName = actorName(caller);
-  const agent = caller.kind === 'agent' || caller.kind === 'lease' ? caller.agent : null;
+  const agentName = actorName(identity);
+  const agent = identity.kind === 'agent' || identity.kind === 'lease' ? identity.agent : null;
   if (countApprovers(state.control.operators(), { agentName, terms }, agent) < terms.quorum) {
     const denial: Denial = { code: 'too_few_approvers', quorum: terms.quorum };
     return rejected(denial, { ...entry(denial, { policyName }), eventType: ASKED });
@@ -180,7 +180,7 @@ function askForApproval(
   const approval: Approval = {
     id,
     nonce,
-    agentId: actorId(caller),
+    agentId: actorId(identity),
     agentName,
     tokenHash,
     action,

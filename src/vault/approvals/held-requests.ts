@@ -10,9 +10,9 @@ import { Sha256, sha256Base64 } from '../../crypto/primitives.ts';
 import { ApiError } from '../../engine/errors.ts';
 import { NEVER_ABORTED } from '../../ledger/single-flight.ts';
 import { nameVersion, type RetrieveRequest } from '../credentials/retrieve.ts';
-import { type StartedUse, startUse } from '../use/start-use.ts';
+import { type AdmittedRequest, startUse } from '../use/start-use.ts';
 import { originOf, type UseRequest } from '../use/target.ts';
-import type { UseCall } from '../use/uses.ts';
+import type { ReceivedRequest } from '../use/uses.ts';
 import type { ApprovalHolds, HeldRequest } from './approval-holds.ts';
 
 /** A body is kept in memory while its request waits. */
@@ -72,14 +72,14 @@ export class UseDecisions {
   /** @throws APPROVAL_PENDING, PAYLOAD_TOO_LARGE, UNAVAILABLE; the decision's error */
   async decide(
     context: Context,
-    requested: UseCall,
-  ): Promise<{ started: StartedUse; call: UseCall; release: () => void }> {
-    const { order, signal = NEVER_ABORTED } = requested;
+    requested: ReceivedRequest,
+  ): Promise<{ admitted: AdmittedRequest; call: ReceivedRequest; release: () => void }> {
+    const { signal = NEVER_ABORTED } = requested;
     let body = { call: requested, release: (): void => undefined };
     try {
-      const started = await this.#approvals.resolve<StartedUse>(
+      const admitted = await this.#approvals.resolve<AdmittedRequest>(
         context,
-        (ask) => startUse(context, order, ask),
+        (ask) => startUse(context, requested, ask),
         async () => {
           const { held, ...read } = await this.#hold(requested, callerOf(context));
           body = read;
@@ -87,7 +87,7 @@ export class UseDecisions {
         },
         () => signal,
       );
-      return { started, ...body };
+      return { admitted, ...body };
     } catch (error) {
       body.release();
       throw error;
@@ -98,7 +98,10 @@ export class UseDecisions {
    * Reads the body of a use. The returned call sends it from memory; `release` frees it.
    * @throws PAYLOAD_TOO_LARGE; UNAVAILABLE if too many bodies wait
    */
-  async #hold(call: UseCall, agent: string): Promise<{ held: HeldRequest; call: UseCall; release: () => void }> {
+  async #hold(
+    call: ReceivedRequest,
+    agent: string,
+  ): Promise<{ held: HeldRequest; call: ReceivedRequest; release: () => void }> {
     const headerBytes = boundHeaders(call).reduce((sum, { name, value }) => sum + name.length + value.length, 0);
     if (headerBytes > MAX_HEADER_BYTES) {
       throw new ApiError('PAYLOAD_TOO_LARGE', 'A request that needs an approval may have headers of 16 KiB at most.');
@@ -111,7 +114,7 @@ export class UseDecisions {
     const bodySha256 = digest.hex();
     const held: HeldRequest = {
       action: 'use',
-      path: call.order.path,
+      path: call.path,
       version: null,
       bodyDigest: digestOf(call, bodySha256),
       isUpgrade: call.isUpgrade,
@@ -157,7 +160,7 @@ export class UseDecisions {
 }
 
 /** The digest includes the headers that are bound. An upgrade has no body, and then sends more than was shown. */
-function digestOf(call: UseCall, bodySha256: string): string {
+function digestOf(call: ReceivedRequest, bodySha256: string): string {
   return sha256Base64(JSON.stringify([boundHeaders(call), call.isUpgrade, bodySha256]));
 }
 
@@ -169,27 +172,32 @@ function digestOf(call: UseCall, bodySha256: string): string {
 const VOLATILE =
   /^(?:user-agent|accept|accept-(?:charset|encoding|language)|cache-control|pragma|date|dnt|priority|origin|referer|sec-(?:ch-ua.*|fetch-(?:dest|mode|site|user)|gpc|websocket-(?:key|version))|traceparent|tracestate|baggage|sentry-trace|b3|x-b3-.*|x-datadog-.*|x-amzn-trace-id|x-request-id|x-correlation-id|x-client-request-id|x-stainless-.*|x-amz-date|amz-sdk-.*|idempotency-key)$/;
 
-const sentHeaders = (call: UseCall): HeaderPairs => forwardedHeaders({ ...call, method: call.order.request.method });
+const sentHeaders = (call: ReceivedRequest): HeaderPairs => forwardedHeaders({ ...call, method: call.request.method });
 
 /** Sorted by name; headers of one name stay in order. */
-function boundHeaders(call: UseCall): readonly ShownHeader[] {
+function boundHeaders(call: ReceivedRequest): readonly ShownHeader[] {
   return sentHeaders(call)
     .map(([name, value]) => ({ name: name.toLowerCase(), value }))
     .filter(({ name }) => !VOLATILE.test(name))
     .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 
-function callerOf({ authentication }: Context): string {
-  return authentication.kind === 'admin' ? '' : authentication.agentName;
+function callerOf({ auth }: Context): string {
+  return auth.kind === 'admin' ? '' : auth.agentName;
 }
 
 /** The header as it is sent. */
-function headerOf(call: UseCall, wanted: string): string | null {
+function headerOf(call: ReceivedRequest, wanted: string): string | null {
   const values = sentHeaders(call).flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
   return values.length === 0 ? null : values.join(', ');
 }
 
-function toShown({ method, url }: UseRequest, call: UseCall, body: Buffer | null, bodySha256: string): ShownCall {
+function toShown(
+  { method, url }: UseRequest,
+  call: ReceivedRequest,
+  body: Buffer | null,
+  bodySha256: string,
+): ShownCall {
   const shown = (body ?? Buffer.alloc(0)).subarray(0, MAX_SHOWN_BYTES);
   // An encoded body may look like another text.
   const text = headerOf(call, 'content-encoding') === null ? withoutCutCharacter(shown) : null;

@@ -20,13 +20,13 @@ export function serviceEvent(
   changes: readonly Change[] = [],
 ): Operation<null> {
   const entry = draftEntry({ eventType, agentName: SERVICE, resource: '*', result: 'allowed', reason });
-  return { reads: {}, requester: { kind: 'service' }, decide: () => succeeded(null, entry, changes) };
+  return { reads: {}, auth: { kind: 'service' }, decide: () => succeeded(null, entry, changes) };
 }
 
 /** Runs a batch, which shows that the store works. Not recorded. */
 export const NOOP: Operation<null> = {
   reads: {},
-  requester: { kind: 'service' },
+  auth: { kind: 'service' },
   decide: () => succeeded(null, null),
 };
 
@@ -59,7 +59,7 @@ export function endBackup(
 ): Operation<null> {
   return {
     reads: {},
-    requester: { kind: 'service' },
+    auth: { kind: 'service' },
     decide: () =>
       succeeded(
         null,

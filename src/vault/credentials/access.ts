@@ -32,25 +32,26 @@ const ADMINS_ONLY: Access = { allowed: false, denial: { code: 'use_needs_admin' 
 /** Every operator sees which credentials there are. No lease follows from it. */
 const VIEWER_ACCESS: Access = { ...ADMIN_ACCESS, policyName: VIEWER_POLICY };
 
-export type Holder =
+/** An agent, an operator or the administrator, to whom policies and roles grant access. */
+export type Grantee =
   | { readonly kind: 'admin' }
   | { readonly kind: 'agent'; readonly agent: Agent }
   | { readonly kind: 'lease'; readonly agent: Agent }
   | { readonly kind: 'operator'; readonly operator: Operator };
 
 /** The administrator's token, or an operator with that role. */
-function isAdministrator(caller: Holder): boolean {
-  return caller.kind === 'admin' || (caller.kind === 'operator' && hasRole(caller.operator, 'admin'));
+function isAdministrator(identity: Grantee): boolean {
+  return identity.kind === 'admin' || (identity.kind === 'operator' && hasRole(identity.operator, 'admin'));
 }
 
 function policyAccess(known: BatchState, name: PrincipalName, action: Action, path: CredentialPath): Access {
   return decide(known.control.policies, name, action, path);
 }
 
-export function access(known: BatchState, caller: Holder, action: Action, path: CredentialPath): Access {
-  if (caller.kind === 'admin') return ADMIN_ACCESS;
-  if (caller.kind !== 'operator') return policyAccess(known, caller.agent.name, action, path);
-  const { operator } = caller;
+export function access(known: BatchState, identity: Grantee, action: Action, path: CredentialPath): Access {
+  if (identity.kind === 'admin') return ADMIN_ACCESS;
+  if (identity.kind !== 'operator') return policyAccess(known, identity.agent.name, action, path);
+  const { operator } = identity;
   if (hasRole(operator, 'admin')) return ADMIN_ACCESS;
   if (action === 'list') return VIEWER_ACCESS;
   if (action === 'use') return ADMINS_ONLY;
@@ -58,9 +59,9 @@ export function access(known: BatchState, caller: Holder, action: Action, path: 
 }
 
 /** Decides about reading a value, which `--admin-retrieve=deny` forbids the administrator. */
-export function retrievalAccess(known: BatchState, caller: Holder, path: CredentialPath): Access {
-  if (isAdministrator(caller) && !known.settings.adminMayRetrieve) {
+export function retrievalAccess(known: BatchState, identity: Grantee, path: CredentialPath): Access {
+  if (isAdministrator(identity) && !known.settings.adminMayRetrieve) {
     return { allowed: false, denial: { code: 'admin_retrieve_off' } };
   }
-  return access(known, caller, 'retrieve', path);
+  return access(known, identity, 'retrieve', path);
 }

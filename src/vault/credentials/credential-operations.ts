@@ -38,8 +38,8 @@ export function store(context: Context, request: NewValue): Operation<Credential
     reads: { credential: path, targets: path },
   };
   return operation(description, (input) => {
-    const { caller, state, moment, entry } = input;
-    const granted = access(state, caller, 'store', path);
+    const { identity, state, moment, entry } = input;
+    const granted = access(state, identity, 'store', path);
     if (!granted.allowed) return denied(input, granted.denial);
     const { policyName } = granted;
     if (state.isAltered(path)) return credentialAltered(input, policyName);
@@ -81,8 +81,8 @@ export function remove(context: Context, path: CredentialPath): Operation<null> 
       target: (known) => known.credential(path),
     },
     (input) => {
-      const { caller, state, moment, entry } = input;
-      const granted = access(state, caller, 'delete', path);
+      const { identity, state, moment, entry } = input;
+      const granted = access(state, identity, 'delete', path);
       if (!granted.allowed) return denied(input, granted.denial);
       const { policyName } = granted;
       const credential = state.credential(path);
@@ -113,9 +113,9 @@ export function listedRanges(context: Context): Operation<readonly PathRange[]> 
   );
 }
 
-function rangesOf({ caller, state }: OperationInput): readonly PathRange[] {
-  if (caller.kind === 'admin' || caller.kind === 'operator') return ALL_PATHS;
-  return state.control.policies.grantedRanges(caller.agent.name, 'list');
+function rangesOf({ identity, state }: OperationInput): readonly PathRange[] {
+  if (identity.kind === 'admin' || identity.kind === 'operator') return ALL_PATHS;
+  return state.control.policies.grantedRanges(identity.agent.name, 'list');
 }
 
 export interface Metadata {
@@ -134,8 +134,8 @@ export function readMetadata(context: Context, path: CredentialPath): Operation<
       reads: { credential: path, history: true },
     },
     (input) => {
-      const { caller, state, entry } = input;
-      const granted = access(state, caller, 'list', path);
+      const { identity, state, entry } = input;
+      const granted = access(state, identity, 'list', path);
       if (!granted.allowed) return denied(input, granted.denial);
       const { policyName } = granted;
       if (state.isAltered(path)) return credentialAltered(input, policyName);

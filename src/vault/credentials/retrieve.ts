@@ -99,8 +99,8 @@ export function retrieve(
   return operation<RetrievalResult | ApprovalPending>(
     { context, permission: 'credential.retrieve', resource: path, reads: keys },
     (input) => {
-      const { caller, state, entry } = input;
-      const decision = retrievalAccess(state, caller, path);
+      const { identity, state, entry } = input;
+      const decision = retrievalAccess(state, identity, path);
       if (!decision.allowed) return denied(input, decision.denial);
       const { policyName } = decision;
       const found = findVersion(input, path, request.version, policyName);

@@ -137,7 +137,7 @@ function byService(
   const draft = draftEntry({ eventType, agentName: SERVICE, resource, result: 'allowed', reason });
   return {
     reads: {},
-    requester: { kind: 'service' },
+    auth: { kind: 'service' },
     decide: (_known, { now }) => succeeded(null, draft, [{ kind: 'editKeyset', edit: editAt(now) }]),
   };
 }

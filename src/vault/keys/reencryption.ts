@@ -150,7 +150,7 @@ function reencryptOperation(rows: readonly EncryptedVersion[]): Operation<null> 
   const changes = rows.map(({ bound, content }) => ({ kind: 'reencrypt' as const, bound, content }));
   return {
     reads: {},
-    requester: { kind: 'service' },
+    auth: { kind: 'service' },
     decide: () => ({ response: { reply: null }, entry: null, changes }),
   };
 }

@@ -1,7 +1,7 @@
 /** Reads, renews and revokes leases. An agent sees and changes only its leases. SOURCE: docs/decisions.md, "Leases". */
 
 import type { BatchState } from '../../core/batch-state.ts';
-import { actorId, actorName, type Caller } from '../../core/identity.ts';
+import { actorId, actorName, type Identity } from '../../core/identity.ts';
 import {
   type ActorName,
   ADMIN,
@@ -23,21 +23,21 @@ import {
   succeeded,
 } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { access, credentialAltered, type Holder, retrievalAccess } from '../credentials/access.ts';
+import { access, credentialAltered, type Grantee, retrievalAccess } from '../credentials/access.ts';
 import type { Credential } from '../credentials/credential.ts';
 import { hasRole } from '../operators/operator.ts';
 import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from './lease.ts';
 
 /** Operators see all leases. */
-function isOfOperators(caller: Caller): caller is Extract<Caller, { kind: 'admin' | 'operator' }> {
-  return caller.kind === 'admin' || caller.kind === 'operator';
+function isOfOperators(identity: Identity): identity is Extract<Identity, { kind: 'admin' | 'operator' }> {
+  return identity.kind === 'admin' || identity.kind === 'operator';
 }
 
 /** Null both for a lease of another agent and for one that does not exist. */
-function findVisibleLease({ caller, state, moment }: OperationInput, id: LeaseId): Lease | null {
+function findVisibleLease({ identity, state, moment }: OperationInput, id: LeaseId): Lease | null {
   const lease = state.lease(id);
   if (lease === null || !isWithinRetention(lease, moment.now)) return null;
-  return isOfOperators(caller) || caller.agent.id === lease.agentId ? lease : null;
+  return isOfOperators(identity) || identity.agent.id === lease.agentId ? lease : null;
 }
 
 export interface LeaseAt {
@@ -60,20 +60,24 @@ export function readLease(context: Context, id: LeaseId): Operation<LeaseAt> {
 export function renewLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   const resource = `lease:${id}`;
   return operation({ context, permission: 'lease.renew', resource, reads: { lease: id } }, (input) => {
-    const { caller, state, moment, entry } = input;
+    const { identity, state, moment, entry } = input;
     const { now } = moment;
     const lease = findVisibleLease(input, id);
     if (lease === null) return denied(input, { code: 'lease_not_found' }, { leaseId: id });
-    if (caller.kind === 'operator' && !hasRole(caller.operator, 'admin') && lease.agentId !== caller.operator.id) {
+    if (
+      identity.kind === 'operator' &&
+      !hasRole(identity.operator, 'admin') &&
+      lease.agentId !== identity.operator.id
+    ) {
       return denied(input, { code: 'renews_other' }, { leaseId: id });
     }
-    const holder = leaseHolder(state, lease);
-    if (statusOf(lease, now) !== 'active' || holder === null)
+    const grantee = leaseGrantee(state, lease);
+    if (statusOf(lease, now) !== 'active' || grantee === null)
       return denied(input, { code: 'lease_ended', status: statusOf(lease, now) }, { leaseId: id });
     const decision =
       lease.kind === 'retrieve'
-        ? retrievalAccess(state, holder, lease.path)
-        : access(state, holder, lease.kind, lease.path);
+        ? retrievalAccess(state, grantee, lease.path)
+        : access(state, grantee, lease.kind, lease.path);
     if (!decision.allowed) return denied(input, decision.denial, { leaseId: id });
     const { policyName } = decision;
     const expiresAt = now + decision.ttlSeconds * 1000;
@@ -85,7 +89,7 @@ export function renewLease(context: Context, id: LeaseId): Operation<LeaseAt> {
   });
 }
 
-function leaseHolder({ control }: BatchState, lease: Lease): Holder | null {
+function leaseGrantee({ control }: BatchState, lease: Lease): Grantee | null {
   if (lease.agentId === ADMIN_ID) return { kind: 'admin' };
   const agent = control.agentById(lease.agentId);
   if (agent !== null) return { kind: 'agent', agent };
@@ -123,9 +127,9 @@ export function revokeLeases(context: Context, request: RevokeManyRequest): Oper
   const resource = path ?? (name === null ? '*' : actorResource(name));
   const keys = path === null ? {} : { credential: path };
   return operation({ context, permission: 'lease.revoke', resource, reads: keys }, (input) => {
-    const { caller, state, moment, entry } = input;
+    const { identity, state, moment, entry } = input;
     const { agentName } = request;
-    if (caller.kind === 'agent' && agentName !== caller.agent.name) {
+    if (identity.kind === 'agent' && agentName !== identity.agent.name) {
       return denied(input, { code: 'revokes_other' });
     }
     if (path !== null && state.isAltered(path)) return credentialAltered(input, null);
@@ -143,21 +147,21 @@ export function revokeLeases(context: Context, request: RevokeManyRequest): Oper
 
 function agentIdOf({ state }: OperationInput, name: ActorName): AgentId | null {
   if (name === ADMIN) return ADMIN_ID;
-  const holder = isOperatorName(name)
+  const principal = isOperatorName(name)
     ? state.control.operatorByName(name)
     : state.control.agentByName(name as AgentName);
-  return holder?.id ?? null;
+  return principal?.id ?? null;
 }
 
 /** The id of the agent whose leases the caller may list, or null for all leases; not recorded. */
 export function listLeases(context: Context): Operation<{ agentId: AgentId | null; now: number }> {
-  return operation({ context, permission: 'lease.list', resource: '*' }, ({ caller, moment }) =>
-    succeeded({ agentId: isOfOperators(caller) ? null : caller.agent.id, now: moment.now }, null),
+  return operation({ context, permission: 'lease.list', resource: '*' }, ({ identity, moment }) =>
+    succeeded({ agentId: isOfOperators(identity) ? null : identity.agent.id, now: moment.now }, null),
   );
 }
 
 export function newLease(
-  { caller, moment }: OperationInput,
+  { identity, moment }: OperationInput,
   kind: Lease['kind'],
   { id: credentialId, path }: Credential,
   version: number,
@@ -168,9 +172,9 @@ export function newLease(
   return {
     id: moment.newId() as LeaseId,
     kind,
-    agentId: actorId(caller),
+    agentId: actorId(identity),
     credentialId,
-    agentName: actorName(caller),
+    agentName: actorName(identity),
     path,
     version,
     policyName,

@@ -39,8 +39,8 @@ export async function listLeases(
   return { ...listing, now };
 }
 
-function ownName({ authentication }: Context): ActorName | null {
-  return authentication.kind === 'session' ? authentication.agentName : null;
+function ownName({ auth }: Context): ActorName | null {
+  return auth.kind === 'session' ? auth.agentName : null;
 }
 
 /**

@@ -29,9 +29,9 @@ export function enrolmentState({ passkeys, sessionsEndedAt }: Operator): string 
 }
 
 export const readOwnOperator = (context: Context) =>
-  operation<Operator>({ context, permission: 'operator.passkey_add', resource: '*' }, ({ caller, entry }) =>
-    caller.kind === 'operator'
-      ? succeeded(caller.operator, null)
+  operation<Operator>({ context, permission: 'operator.passkey_add', resource: '*' }, ({ identity, entry }) =>
+    identity.kind === 'operator'
+      ? succeeded(identity.operator, null)
       : denied({ entry }, { code: 'operator_required', to: 'passkeys' }),
   );
 
@@ -71,9 +71,9 @@ export function addOwnPasskey(context: Context, request: PasskeyRegistration): O
   const spec = { context, permission: 'operator.passkey_add', resource: '*' } as const;
   return operation<Passkey>(
     { ...spec, reads: { challenge: request.challengeId } },
-    ({ caller, state, moment, entry }) => {
-      if (caller.kind !== 'operator') return denied({ entry }, { code: 'operator_required', to: 'passkeys' });
-      const { operator } = caller;
+    ({ identity, state, moment, entry }) => {
+      if (identity.kind !== 'operator') return denied({ entry }, { code: 'operator_required', to: 'passkeys' });
+      const { operator } = identity;
       const denial = obstacle(state, moment.now, operator, request);
       const resource = operator.name;
       if (denial !== null) return denied({ entry }, denial, { resource });
@@ -90,7 +90,7 @@ export function enrolPasskey(
 ): Operation<Passkey> {
   return {
     reads: { challenge: request.challengeId },
-    requester: { kind: 'unauthenticated', remoteAddr },
+    auth: { kind: 'unauthenticated', remoteAddr },
     decide(known, { now }) {
       const operator = known.control.operatorById(request.operatorId);
       const isUsed = operator === null || enrolmentState(operator) !== request.state || now >= request.codeExpiresAt;
@@ -125,9 +125,9 @@ export const inviteOperator = (context: Context, name: OperatorName) =>
  */
 export const removePasskey = (context: Context, name: OperatorName, id: PasskeyId) =>
   operation<null>({ context, permission: 'operator.passkey_remove', resource: name }, (input) => {
-    const { caller, state, moment, entry } = input;
+    const { identity, state, moment, entry } = input;
     const operator = state.control.operatorByName(name);
-    if (caller.kind === 'operator' && caller.operator.id !== operator?.id && !hasRole(caller.operator, 'admin')) {
+    if (identity.kind === 'operator' && identity.operator.id !== operator?.id && !hasRole(identity.operator, 'admin')) {
       return denied(input, { code: 'passkey_of_other' });
     }
     const passkey = operator?.passkeys?.find((each) => each.id === id);

@@ -108,7 +108,7 @@ export function deleteExpired({ name }: Policy): Operation<null> {
   const entry = draftEntry({ eventType, agentName: SERVICE, resource, result: 'allowed', reason: 'it expired' });
   return {
     reads: {},
-    requester: { kind: 'service' },
+    auth: { kind: 'service' },
     decide: () => succeeded(null, entry, [removeRow('policy', { name })]),
   };
 }

@@ -24,9 +24,9 @@ type Granting = Pick<Policy, 'principal' | 'resources' | 'actions' | 'approval' 
 
 /** The outcome for an editor that may not write one of the policies; null if it may write all of them. */
 export function beyondReach(input: OperationInput, policies: readonly Granting[]): Outcome<never> | null {
-  const { caller, state } = input;
-  if (caller.kind !== 'operator' || hasRole(caller.operator, 'admin')) return null;
-  const { name } = caller.operator;
+  const { identity, state } = input;
+  if (identity.kind !== 'operator' || hasRole(identity.operator, 'admin')) return null;
+  const { name } = identity.operator;
   const own = state.control.policies.all().filter(({ principal }) => principalMatches(principal, name));
   const isWithin = (granted: Granting): boolean =>
     granted.actions.every((action) => {
@@ -69,16 +69,16 @@ function demandsAtLeast(other: Granting, rule: ApprovalRule, granted: Granting, 
  * demand; null if it may.
  */
 export function liftsApproval(
-  { caller, entry }: OperationInput,
+  { identity, entry }: OperationInput,
   before: Pick<Policy, 'approval'>,
 ): Outcome<never> | null {
-  if (caller.kind !== 'operator' || hasRole(caller.operator, 'admin') || before.approval === null) return null;
+  if (identity.kind !== 'operator' || hasRole(identity.operator, 'admin') || before.approval === null) return null;
   return denied({ entry }, { code: 'lifts_approval' });
 }
 
 /** The outcome of `beyondReach` for all that policies grant the agent, whether or not it is registered. */
 export function agentBeyondReach(input: OperationInput, agent: AgentName): Outcome<never> | null {
-  if (input.caller.kind !== 'operator') return null;
+  if (input.identity.kind !== 'operator') return null;
   const principal = principalOf(agent);
   const granting = input.state.control.policies
     .all()

@@ -2,7 +2,7 @@
 
 import type { BatchState } from '../../core/batch-state.ts';
 import { messageOf, toldOf } from '../../core/denials.ts';
-import type { Caller } from '../../core/identity.ts';
+import type { Identity } from '../../core/identity.ts';
 import { isOperatorName, type PrincipalName } from '../../core/names.ts';
 import { type Context, denied, type Operation, operation, succeeded } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
@@ -37,8 +37,8 @@ export interface SimulatedQuestion {
 export function simulate(context: Context, question: SimulatedQuestion): Operation<Simulated> {
   const { agent, path, action, request } = question;
   const reads = request === null ? {} : { credential: path, targets: path };
-  return operation({ context, permission: 'policy.simulate', resource: path, reads }, ({ caller, state, entry }) => {
-    if (caller.kind === 'agent' && caller.agent.name !== agent) {
+  return operation({ context, permission: 'policy.simulate', resource: path, reads }, ({ identity, state, entry }) => {
+    if (identity.kind === 'agent' && identity.agent.name !== agent) {
       return denied({ entry }, { code: 'simulates_other' });
     }
     const byRole = simulateRole(state, question);
@@ -48,7 +48,7 @@ export function simulate(context: Context, question: SimulatedQuestion): Operati
     const isRegistered = state.control.principalByName(agent) !== null;
     const reason = explain(decision, { policies, agent, isRegistered, action, path });
     if (!decision.allowed) return succeeded({ ...DENIED, reason }, null);
-    const lack = request === null ? null : lackOfTargets(state, caller, path, request);
+    const lack = request === null ? null : lackOfTargets(state, identity, path, request);
     if (lack !== null) return succeeded({ ...DENIED, reason: `${reason} But ${lack}.` }, null);
     const { policyName, ttlSeconds } = decision;
     const allowed: Simulated = { allowed: true, policyName, leaseTtlSeconds: ttlSeconds, reason };
@@ -82,9 +82,14 @@ const DENIED: Omit<Simulated, 'reason'> = { allowed: false, policyName: null, le
  * Returns the reason why the targets do not allow the request, or null if they do. Only callers who may list learn of
  * other hosts, and whether the credential exists.
  */
-function lackOfTargets(state: BatchState, caller: Caller, path: CredentialPath, request: UseRequest): string | null {
+function lackOfTargets(
+  state: BatchState,
+  identity: Identity,
+  path: CredentialPath,
+  request: UseRequest,
+): string | null {
   const credential = state.credential(path);
-  const mayRead = access(state, caller, 'list', path).allowed;
+  const mayRead = access(state, identity, 'list', path).allowed;
   if (credential === null && mayRead) return toldOf({ code: 'credential_not_found' });
   const binding = credential === null ? null : state.binding(credential);
   if (binding === null) return toldOf({ code: 'targets_not_found' });

@@ -5,7 +5,7 @@
 
 import { putRow, removeRow } from '../../core/change.ts';
 import type { Denial } from '../../core/denials.ts';
-import type { SessionCaller } from '../../core/identity.ts';
+import type { LoginIdentity } from '../../core/identity.ts';
 import {
   ADMIN,
   type AgentId,
@@ -56,8 +56,8 @@ export function toCurrent(holder: Agent | Operator, { expiresAt, endsAt }: Sessi
     : { ...session, roles: null, endsAt: null };
 }
 
-const holderOf = (caller: SessionCaller): Agent | Operator =>
-  caller.kind === 'operator' ? caller.operator : caller.agent;
+const agentOrOperator = (identity: LoginIdentity): Agent | Operator =>
+  identity.kind === 'operator' ? identity.operator : identity.agent;
 
 /** `endsAt`: the latest end of an operator's session. */
 export function newSession(
@@ -85,7 +85,7 @@ export function openSession(
     reads: { challenge: challengeId },
     // WHY the address and not the agent: anyone can name an agent, and must not use up that agent's share of the
     // server.
-    requester: { kind: 'unauthenticated', remoteAddr: context.remoteAddr },
+    auth: { kind: 'unauthenticated', remoteAddr: context.remoteAddr },
     decide(known, { now }) {
       const agent = known.control.principalByName(agentName);
       const isExpired = now >= challengeExpiresAt;
@@ -129,8 +129,11 @@ export function openSession(
 export function readBrowserSession(context: Context): Operation<CurrentSession | null> {
   return operation<CurrentSession | null>(
     { context, permission: 'session.browser', resource: '*' },
-    ({ caller, moment }) =>
-      succeeded('session' in caller ? toCurrent(holderOf(caller), caller.session, moment.now) : null, null),
+    ({ identity, moment }) =>
+      succeeded(
+        'session' in identity ? toCurrent(agentOrOperator(identity), identity.session, moment.now) : null,
+        null,
+      ),
   );
 }
 
@@ -141,18 +144,19 @@ export function readBrowserSession(context: Context): Operation<CurrentSession |
 export function readHandoffSession(context: Context, isBrowser: boolean): Operation<CurrentSession> {
   return operation<CurrentSession>(
     { context, permission: 'session.handoff', resource: '*' },
-    ({ caller, moment, entry }) => {
+    ({ identity, moment, entry }) => {
       if (isBrowser) return denied({ entry }, { code: 'browser_session' });
-      if (caller.kind === 'operator') return succeeded(toCurrent(caller.operator, caller.session, moment.now), null);
+      if (identity.kind === 'operator')
+        return succeeded(toCurrent(identity.operator, identity.session, moment.now), null);
       return denied({ entry }, { code: 'operator_required', to: 'handoff' });
     },
   );
 }
 
 export function readSession(context: Context): Operation<CurrentSession> {
-  return operation({ context, permission: 'session.read', resource: '*' }, ({ caller, moment }) => {
-    if (!('session' in caller)) return rejected({ code: 'session_not_found' }, null);
-    return succeeded(toCurrent(holderOf(caller), caller.session, moment.now), null);
+  return operation({ context, permission: 'session.read', resource: '*' }, ({ identity, moment }) => {
+    if (!('session' in identity)) return rejected({ code: 'session_not_found' }, null);
+    return succeeded(toCurrent(agentOrOperator(identity), identity.session, moment.now), null);
   });
 }
 
@@ -160,11 +164,11 @@ export function readSession(context: Context): Operation<CurrentSession> {
 export function renewSession(context: Context): Operation<CurrentSession> {
   return operation<CurrentSession>(
     { context, permission: 'session.renew', resource: '*' },
-    ({ caller, moment, entry }) => {
-      if (caller.kind !== 'operator') {
+    ({ identity, moment, entry }) => {
+      if (identity.kind !== 'operator') {
         return denied({ entry }, { code: 'renewal_needs_operator' });
       }
-      const { operator, session } = caller;
+      const { operator, session } = identity;
       const endsAt = session.endsAt ?? session.expiresAt;
       // The time of the login or of the last renewal. Nothing extends a session beyond its absolute end.
       const lastRenewedAt = session.expiresAt - OPERATOR_IDLE_MS;
@@ -179,10 +183,10 @@ export function renewSession(context: Context): Operation<CurrentSession> {
 }
 
 export function endSession(context: Context): Operation<null> {
-  return operation({ context, permission: 'session.end', resource: `agent:${ADMIN}` }, ({ caller, entry }) => {
-    if (!('session' in caller)) return denied({ entry }, { code: 'session_not_found' });
-    const resource = principalOf(holderOf(caller).name);
-    const { tokenHash, issuedAt } = caller.session;
+  return operation({ context, permission: 'session.end', resource: `agent:${ADMIN}` }, ({ identity, entry }) => {
+    if (!('session' in identity)) return denied({ entry }, { code: 'session_not_found' });
+    const resource = principalOf(agentOrOperator(identity).name);
+    const { tokenHash, issuedAt } = identity.session;
     return succeeded(null, entry('allowed', { resource }), [removeRow('session', { tokenHash, issuedAt })]);
   });
 }

@@ -56,7 +56,7 @@ function signIn(
 ): Operation<CurrentSession> {
   return {
     reads: { ...reads, challenge: challengeId },
-    requester: { kind: 'unauthenticated', remoteAddr },
+    auth: { kind: 'unauthenticated', remoteAddr },
     decide(known, { now }): Outcome<CurrentSession> {
       const isExpired = now >= expiresAt;
       const isConsumed = known.loaded.spentChallenges.has(challengeId);

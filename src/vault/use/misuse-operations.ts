@@ -6,7 +6,7 @@
 
 import type { BatchState } from '../../core/batch-state.ts';
 import type { DenialOf } from '../../core/denials.ts';
-import type { Authentication } from '../../core/identity.ts';
+import type { AuthContext } from '../../core/identity.ts';
 import type { ActorName, AgentName } from '../../core/names.ts';
 import { type Context, type Operation, succeeded } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
@@ -38,17 +38,17 @@ export interface Misuse {
   /** The caller; the lease's agent if the token alone identifies it. */
   readonly agentName: ActorName;
   /** Null if that agent is no longer registered. */
-  readonly caller: Authentication | null;
+  readonly auth: AuthContext | null;
   readonly place: WrongPlace;
   readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
 }
 
 /** The token was issued: its MAC has been checked. The lease may have ended. */
-export function recordMisuse({ lease, agentName, caller, place, context }: Misuse): Operation<null> {
+export function recordMisuse({ lease, agentName, auth, place, context }: Misuse): Operation<null> {
   const { requestId, remoteAddr } = context;
   return {
     reads: place.kind === 'route' ? {} : { credential: place.path, targets: place.path },
-    requester: caller ?? { kind: 'unauthenticated', remoteAddr },
+    auth: auth ?? { kind: 'unauthenticated', remoteAddr },
     decide: (known) =>
       succeeded(
         null,
@@ -94,7 +94,7 @@ export interface RejectedUses {
 export function recordRejectedUses({ agentName, denial, single }: RejectedUses): Operation<null> {
   return {
     reads: {},
-    requester: { kind: 'service' },
+    auth: { kind: 'service' },
     decide: () =>
       succeeded(
         null,

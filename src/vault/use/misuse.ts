@@ -4,7 +4,7 @@
  */
 
 import { toApiError } from '../../core/denials.ts';
-import type { Authentication } from '../../core/identity.ts';
+import type { AuthContext } from '../../core/identity.ts';
 import { ADMIN } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
 import { hashToken, isUseTokenOf } from '../../crypto/tokens.ts';
@@ -24,7 +24,7 @@ export type RequestOrigin = Pick<Context, 'requestId' | 'remoteAddr'>;
 
 interface Incident<P extends WrongPlace> {
   /** Null if the token alone identifies the caller: then the agent that holds the lease. */
-  readonly caller: Authentication | null;
+  readonly auth: AuthContext | null;
   readonly place: P;
   readonly origin: RequestOrigin;
 }
@@ -51,13 +51,13 @@ export async function rejectMisuse(vault: Vault, lease: Lease, incident: Inciden
   throw toApiError(forwardedDenial(incident.place));
 }
 
-async function record({ ledger }: Vault, lease: Lease, { caller, place, origin }: Incident<WrongPlace>): Promise<void> {
+async function record({ ledger }: Vault, lease: Lease, { auth, place, origin }: Incident<WrongPlace>): Promise<void> {
   const agent = ledger.memory.control.agentById(lease.agentId);
   const { tokenHash } = lease;
-  const holder: Authentication | null =
+  const holder: AuthContext | null =
     agent === null || tokenHash === null ? null : { kind: 'lease', tokenHash, agentName: agent.name };
-  const agentName = caller === null ? (agent?.name ?? lease.agentName) : nameOf(caller);
-  await ledger.submit(recordMisuse({ lease, agentName, caller: caller ?? holder, place, context: origin }));
+  const agentName = auth === null ? (agent?.name ?? lease.agentName) : nameOf(auth);
+  await ledger.submit(recordMisuse({ lease, agentName, auth: auth ?? holder, place, context: origin }));
 }
 
 /**
@@ -68,7 +68,7 @@ export function authenticateCaller(
   vault: Vault,
   token: string,
   call: () => RouteCall,
-): Authentication | (() => Promise<Authentication>) {
+): AuthContext | (() => Promise<AuthContext>) {
   const found = authenticate(vault, token);
   if (typeof found !== 'function') return found;
   if (isAdminToken(token)) throw toApiError({ code: 'admin_token_unknown' });
@@ -84,7 +84,7 @@ export async function recordStray(vault: Vault, token: string, call: RouteCall):
   const lease = await findIssuedLease(vault, token);
   if (lease === null) return;
   const { method, route, ...origin } = call;
-  await record(vault, lease, { caller: null, origin, place: { kind: 'route', method, route } });
+  await record(vault, lease, { auth: null, origin, place: { kind: 'route', method, route } });
 }
 
 /**
@@ -100,8 +100,8 @@ export async function checkForwarded(
   for (const { token, place: kind } of tokens.filter((each) => isUseToken(each.token)).slice(0, MAX_CHECKED)) {
     const lease = await findIssuedLease(vault, token);
     const place: ForwardedPlace = { kind, ...forwarded };
-    if (lease !== null) await rejectMisuse(vault, lease, { caller: context.authentication, place, origin: context });
+    if (lease !== null) await rejectMisuse(vault, lease, { auth: context.auth, place, origin: context });
   }
 }
 
-const nameOf = (caller: Authentication) => (caller.kind === 'admin' ? ADMIN : caller.agentName);
+const nameOf = (auth: AuthContext) => (auth.kind === 'admin' ? ADMIN : auth.agentName);

@@ -33,7 +33,7 @@ import { type BaseUrlRequest, resolveRequest, useFieldsOf } from './base-url.ts'
 import type { Placement, Target, UseRequest } from './target.ts';
 import { canRedact, decideTarget, type TargetDenial, withoutNearest } from './use-decision.ts';
 
-export interface UseOrder {
+export interface BrokeredRequest {
   readonly path: CredentialPath;
   readonly request: UseRequest | BaseUrlRequest;
   /** Shortens the lease; at most the policy's TTL is granted. */
@@ -43,7 +43,7 @@ export interface UseOrder {
 }
 
 /** A use that was allowed and recorded. */
-export interface StartedUse {
+export interface AdmittedRequest {
   readonly entryId: EntryId;
   readonly leaseId: LeaseId;
   readonly expiresAt: number;
@@ -66,25 +66,25 @@ export interface StartedUse {
  */
 export function startUse(
   context: Context,
-  order: UseOrder,
-  ask: ApprovalAttempt | null = null,
-): Operation<StartedUse | ApprovalPending> {
-  const { path } = order;
-  return operation<StartedUse | ApprovalPending>(
+  asked: BrokeredRequest,
+  attempt: ApprovalAttempt | null = null,
+): Operation<AdmittedRequest | ApprovalPending> {
+  const { path } = asked;
+  return operation<AdmittedRequest | ApprovalPending>(
     {
       context,
       permission: 'credential.use',
       resource: path,
-      reads: { credential: path, version: 'newest', targets: path, ...approvalReads(ask) },
+      reads: { credential: path, version: 'newest', targets: path, ...approvalReads(attempt) },
     },
     (plain) => {
       const stored = plain.state.credential(path);
       const binding = stored === null ? null : plain.state.binding(stored);
-      const resolved = resolveRequest(binding?.allowedTargets ?? [], order.request);
-      const use = useFieldsOf(order.request, resolved);
+      const resolved = resolveRequest(binding?.allowedTargets ?? [], asked.request);
+      const use = useFieldsOf(asked.request, resolved);
       const input: OperationInput = { ...plain, entry: (result, details) => plain.entry(result, { ...details, use }) };
-      const { caller, state, moment, entry } = input;
-      const decision = access(state, caller, 'use', path);
+      const { identity, state, moment, entry } = input;
+      const decision = access(state, identity, 'use', path);
       if (!decision.allowed) return denied(input, decision.denial);
       const { policyName } = decision;
       const found = findVersion(input, path, null, policyName);
@@ -95,10 +95,10 @@ export function startUse(
       const { request, selector } = resolved;
       const byTargets = decideTarget(binding, request);
       if (!byTargets.allowed) return deniedByTargets(input, policyName, path, byTargets.denial);
-      const own = caller.kind === 'lease' ? caller.lease : null;
+      const own = identity.kind === 'lease' ? identity.lease : null;
       if (own !== null && own.path !== path) return denied(input, { code: 'other_credential' }, { leaseId: own.id });
-      const { purpose } = order;
-      const asked = {
+      const { purpose } = asked;
+      const subject = {
         action: 'use' as const,
         path,
         policyName,
@@ -107,23 +107,23 @@ export function startUse(
         request,
         purpose,
       };
-      const approval = requireApproval(input, asked, ask);
+      const approval = requireApproval(input, subject, attempt);
       if ('response' in approval) return approval;
-      const ttlSeconds = Math.min(decision.ttlSeconds, order.ttlSeconds ?? decision.ttlSeconds);
+      const ttlSeconds = Math.min(decision.ttlSeconds, asked.ttlSeconds ?? decision.ttlSeconds);
       const lease = own ?? newLease(input, 'use', credential, version.version, policyName, ttlSeconds, null);
       const { id: leaseId, expiresAt } = lease;
       const { entryId } = moment;
-      const agentName = actorName(caller);
+      const agentName = actorName(identity);
       const { placement } = binding;
       const { target } = byTargets;
       const placed = { request, selector, target, placement };
       const { approvalId } = approval;
-      const started = { entryId, leaseId, expiresAt, path, agentName, policyName, approvalId, ...placed };
+      const admitted = { entryId, leaseId, expiresAt, path, agentName, policyName, approvalId, ...placed };
       const rejectShort = (value: Secret): Outcome<never> | null =>
         canRedact(value, placement) ? null : denied(input, { code: 'value_too_short' }, { policyName });
       return {
         response: {
-          decrypt: decryptVersion(input, found, policyName, (value) => ({ ...started, value }), rejectShort),
+          decrypt: decryptVersion(input, found, policyName, (value) => ({ ...admitted, value }), rejectShort),
         },
         entry: entry('allowed', { policyName, leaseId, reason: describeUse(purpose, approval.reason) }),
         changes: [
@@ -163,6 +163,6 @@ function deniedByTargets(
   path: CredentialPath,
   denial: TargetDenial,
 ): Outcome<never> {
-  const mayRead = access(input.state, input.caller, 'list', path).allowed;
+  const mayRead = access(input.state, input.identity, 'list', path).allowed;
   return denied(input, mayRead ? denial : withoutNearest(denial), { policyName });
 }

@@ -50,8 +50,8 @@ export function putTargets(context: Context, draft: TargetBindingDraft): Operati
       target: bindingAt(path),
     },
     (input) => {
-      const { caller, state, moment, entry } = input;
-      const granted = access(state, caller, 'store', path);
+      const { identity, state, moment, entry } = input;
+      const granted = access(state, identity, 'store', path);
       if (!granted.allowed) return denied(input, granted.denial);
       const { policyName } = granted;
       const violation = draftViolation(input, draft);
@@ -73,10 +73,10 @@ export function putTargets(context: Context, draft: TargetBindingDraft): Operati
 
 /** Where a value may go beyond public hosts is an operator's decision, within the networks of the server's flag. */
 function draftViolation(
-  { caller, state }: OperationInput,
+  { identity, state }: OperationInput,
   { allowedTargets, path }: TargetBindingDraft,
 ): Denial | null {
-  const isPerson = caller.kind === 'admin' || caller.kind === 'operator';
+  const isPerson = identity.kind === 'admin' || identity.kind === 'operator';
   const field = isPerson ? null : operatorField(allowedTargets);
   if (field !== null) return { code: 'operator_field', field, path };
   const violation = networkViolation(allowedTargets, state.settings.targetNetworks ?? null);
@@ -94,7 +94,7 @@ export function readTargets(context: Context, path: CredentialPath): Operation<T
       target: bindingAt(path),
     },
     (input) => {
-      const granted = access(input.state, input.caller, 'list', path);
+      const granted = access(input.state, input.identity, 'list', path);
       if (!granted.allowed) return denied(input, granted.denial);
       const binding = bindingAt(path)(input.state);
       return binding === null ? rejected({ code: 'targets_not_found' }, null) : succeeded(binding, null);
@@ -113,8 +113,8 @@ export function deleteTargets(context: Context, path: CredentialPath): Operation
       target: bindingAt(path),
     },
     (input) => {
-      const { caller, state, entry } = input;
-      const granted = access(state, caller, 'store', path);
+      const { identity, state, entry } = input;
+      const granted = access(state, identity, 'store', path);
       if (!granted.allowed) return denied(input, granted.denial);
       const { policyName } = granted;
       const binding = bindingAt(path)(state);

@@ -16,12 +16,12 @@ export interface UseLeaseRequest {
   readonly path: CredentialPath;
   readonly ttlSeconds: TtlSeconds | null;
   readonly purpose: string | null;
-  /** Returns the hash of the token that the holder will get. */
-  readonly tokenHashOf: (holder: TokenHolder) => TokenHash;
+  /** Returns the hash of the token of the owner. */
+  readonly tokenHashOf: (owner: TokenOwner) => TokenHash;
 }
 
 /** The agent and path to which the token of a use lease is bound, and the service for which it is made. */
-export interface TokenHolder extends Pick<Lease, 'agentId' | 'path'> {
+export interface TokenOwner extends Pick<Lease, 'agentId' | 'path'> {
   readonly service: string | null;
 }
 
@@ -42,12 +42,12 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
       reads: { credential: path, targets: path },
     },
     (input) => {
-      const { caller, state, entry } = input;
-      if (caller.kind === 'admin' || caller.kind === 'operator') {
+      const { identity, state, entry } = input;
+      if (identity.kind === 'admin' || identity.kind === 'operator') {
         // Its token would end with no session, and a base URL is not for operators.
         return denied(input, { code: 'agent_required' });
       }
-      const decision = access(state, caller, 'use', path);
+      const decision = access(state, identity, 'use', path);
       if (!decision.allowed) return denied(input, decision.denial);
       const { policyName } = decision;
       const credential = state.credential(path);
@@ -55,7 +55,7 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
       const binding = state.binding(credential);
       if (binding === null) return denied(input, { code: 'no_targets' }, { policyName });
       const { service } = binding;
-      const tokenHash = request.tokenHashOf({ agentId: actorId(caller), path, service });
+      const tokenHash = request.tokenHashOf({ agentId: actorId(identity), path, service });
       const ttlSeconds = Math.min(decision.ttlSeconds, request.ttlSeconds ?? decision.ttlSeconds);
       const lease = newLease(input, 'use', credential, credential.version, policyName, ttlSeconds, tokenHash);
       return succeeded({ lease, service }, entry('allowed', { policyName, leaseId: lease.id, reason: purpose }), [

@@ -3,7 +3,7 @@
  * SOURCE: docs/api.md, "Base URL"; docs/decisions.md, "Brokered use".
  */
 
-import type { Authentication } from '../../core/identity.ts';
+import type { AuthContext } from '../../core/identity.ts';
 import type { Context } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { hashToken, newUseToken, newUseTokenNonce } from '../../crypto/tokens.ts';
@@ -20,7 +20,7 @@ import type { BaseUrlRequest } from './base-url.ts';
 import { findIssuedLease, type RequestOrigin, rejectMisuse } from './misuse.ts';
 import type { Placement } from './target.ts';
 import { isUseToken } from './token-form.ts';
-import { issueUseLease, type TokenHolder, type UseLeaseRequest } from './use-lease-operations.ts';
+import { issueUseLease, type TokenOwner, type UseLeaseRequest } from './use-lease-operations.ts';
 
 export interface NewUseLease {
   readonly lease: Lease;
@@ -37,13 +37,13 @@ export function newUseLease(
 ): Promise<NewUseLease> {
   const { ledger, keys, budgets, clock } = vault;
   const nonce = newUseTokenNonce();
-  const tokenOf = ({ agentId, path, service }: TokenHolder): Secret => {
+  const tokenOf = ({ agentId, path, service }: TokenOwner): Secret => {
     const definition = service === null ? null : findService(service);
     return newUseToken(keys.row, definition === null ? '' : tokenPrefix(definition), nonce, [agentId, path]);
   };
   const operation = issueUseLease(context, {
     ...request,
-    tokenHashOf: (holder) => hashToken(tokenOf(holder).reveal()),
+    tokenHashOf: (owner) => hashToken(tokenOf(owner).reveal()),
   });
   return withBudget(budgets.leases, context, 1, clock.now(), async () => {
     const { lease, service } = await ledger.submit(operation);
@@ -66,14 +66,14 @@ export function authenticateUse(
   vault: Vault,
   token: string,
   call: () => BaseUrlCall | null,
-): Authentication | (() => Promise<Authentication>) {
-  if (isUseToken(token)) return () => authenticateHolder(vault, token, call());
+): AuthContext | (() => Promise<AuthContext>) {
+  if (isUseToken(token)) return () => authenticateLease(vault, token, call());
   const found = authenticate(vault, token);
   if (typeof found === 'function') return async () => rejectPeople(await found());
   return rejectPeople(found);
 }
 
-function rejectPeople(found: Authentication): Authentication {
+function rejectPeople(found: AuthContext): AuthContext {
   if (found.kind === 'session' || found.kind === 'lease') return found;
   throw new ApiError(
     'UNAUTHENTICATED',
@@ -81,7 +81,7 @@ function rejectPeople(found: Authentication): Authentication {
   );
 }
 
-async function authenticateHolder(vault: Vault, token: string, call: BaseUrlCall | null): Promise<Authentication> {
+async function authenticateLease(vault: Vault, token: string, call: BaseUrlCall | null): Promise<AuthContext> {
   const { ledger, clock } = vault;
   const lease = await findIssuedLease(vault, token);
   if (lease === null) throw unknownToken();
@@ -90,15 +90,15 @@ async function authenticateHolder(vault: Vault, token: string, call: BaseUrlCall
   // ORDER: before the status, because the token of an ended lease has left its program too.
   if (call !== null && call.path !== lease.path) {
     const { path, request, ...origin } = call;
-    await rejectMisuse(vault, lease, { caller: null, origin, place: { kind: 'base URL', path, request } });
+    await rejectMisuse(vault, lease, { auth: null, origin, place: { kind: 'base URL', path, request } });
   }
   const agent = ledger.memory.control.agentById(lease.agentId);
   if (agent === null) throw unknownToken();
   if (statusOf(lease, clock.now()) !== 'active')
     throw new ApiError('LEASE_ENDED', 'The use lease has ended. Ask for another one.');
-  const authentication: Authentication = { kind: 'lease', tokenHash: hashToken(token), agentName: agent.name };
-  ledger.assertCapacity(authentication);
-  return authentication;
+  const auth: AuthContext = { kind: 'lease', tokenHash: hashToken(token), agentName: agent.name };
+  ledger.assertCapacity(auth);
+  return auth;
 }
 
 const unknownToken = (): ApiError => new ApiError('UNAUTHENTICATED', 'The token is not valid.');

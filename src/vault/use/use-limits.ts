@@ -65,10 +65,10 @@ export class UseLimits {
 
   /** Counts a use of the agent, under the policy that decides now. @throws RATE_LIMITED, after it was recorded */
   async admit(context: Context, path: CredentialPath): Promise<Admission> {
-    const { authentication } = context;
+    const { auth } = context;
     // Operators have no limits: only those with the role admin may use a credential.
-    if (authentication.kind === 'admin' || authentication.kind === 'operator') return UNLIMITED;
-    const { agentName } = authentication;
+    if (auth.kind === 'admin' || auth.kind === 'operator') return UNLIMITED;
+    const { agentName } = auth;
     const { memory } = this.#ledger;
     // WHY first: the next batch deletes the policies that have expired, after which another policy may decide.
     if (memory.control.policies.expired(this.#now()).length > 0) await this.#ledger.submit(NOOP);

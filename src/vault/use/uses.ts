@@ -18,11 +18,11 @@ import { UseDecisions } from '../approvals/held-requests.ts';
 import { USE_ENDS, type UseEnd } from '../audit/audit-entry.ts';
 import type { Vault } from '../vault.ts';
 import { checkUse, endUse } from './running-uses.ts';
-import type { StartedUse, UseOrder } from './start-use.ts';
+import type { AdmittedRequest, BrokeredRequest } from './start-use.ts';
 import type { Admission, UseLimits } from './use-limits.ts';
 
-export interface UseCall {
-  readonly order: UseOrder;
+/** A brokered request with what is sent. */
+export interface ReceivedRequest extends BrokeredRequest {
   readonly headers: HeaderPairs;
   /**
    * Called when the use is allowed and recorded; before that, nothing of the body is read. Returns null for a request
@@ -37,8 +37,8 @@ export interface UseCall {
   readonly signal?: AbortSignal;
 }
 
-export interface OngoingUse {
-  readonly started: StartedUse;
+export interface ActiveRequest {
+  readonly admitted: AdmittedRequest;
   readonly head: BrokerHead;
   /** The caller destroys it to abort the request. */
   readonly body: Readable;
@@ -50,7 +50,7 @@ export interface OngoingUse {
 
 interface Running {
   readonly context: Context;
-  readonly started: StartedUse;
+  readonly admitted: AdmittedRequest;
   readonly controller: AbortController;
   readonly admission: Admission;
   /** Set before it is aborted. */
@@ -112,9 +112,9 @@ export class Uses {
   }
 
   /** Resolves when the upstream's head is there. @throws RATE_LIMITED; the decision's error */
-  async start(context: Context, requested: UseCall): Promise<OngoingUse> {
-    const admission = await this.#limits.admit(context, requested.order.path);
-    const { started, call, release } = await this.#decisions
+  async start(context: Context, requested: ReceivedRequest): Promise<ActiveRequest> {
+    const admission = await this.#limits.admit(context, requested.path);
+    const { admitted, call, release } = await this.#decisions
       .decide(context, requested)
       .catch((error: unknown): never => {
         admission.cancel();
@@ -122,26 +122,26 @@ export class Uses {
       });
     const running: Running = {
       context,
-      started,
+      admitted,
       controller: new AbortController(),
       admission,
       end: null,
       ended: Promise.resolve(),
     };
-    this.#running.set(started.entryId, running);
+    this.#running.set(admitted.entryId, running);
     this.measures.started += 1;
     const { signal } = call;
     signal?.addEventListener('abort', () => running.controller.abort(ABORTED), { once: true });
     // WHY also then: the decision may have waited for the store while the vault was being locked.
     if (signal?.aborted === true || this.#isStopped) running.controller.abort(ABORTED);
     this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
-    const use = this.#broker.use(toOrder(call, started, this.#networks), call.openBody(), running.controller.signal);
+    const use = this.#broker.use(toOrder(call, admitted, this.#networks), call.openBody(), running.controller.signal);
     running.ended = use.result.then((result) => {
       release();
       this.#end(running, result);
     });
     const head = await use.head.catch((): BrokerHead => ({ kind: 'error', failure: 'broker' }));
-    return { started, head, body: use.body, result: use.result, trailers: () => use.trailers };
+    return { admitted, head, body: use.body, result: use.result, trailers: () => use.trailers };
   }
 
   /** Checks every brokered request after a commit that may have ended one. */
@@ -159,7 +159,7 @@ export class Uses {
     const concernsAll = changes.some(mayEndAny);
     if (!concernsAll && leases.size === 0 && approvals.size === 0) return;
     for (const running of this.#running.values()) {
-      const { leaseId, approvalId } = running.started;
+      const { leaseId, approvalId } = running.admitted;
       const isConcerned = leases.has(leaseId) || (approvalId !== null && approvals.has(approvalId));
       if (concernsAll || isConcerned) this.#check(running);
     }
@@ -184,7 +184,7 @@ export class Uses {
 
   #runningOf(agentName: ActorName | null): readonly Running[] {
     return [...this.#running.values()].filter(
-      ({ end, started }) => end === null && (agentName === null || started.agentName === agentName),
+      ({ end, admitted }) => end === null && (agentName === null || admitted.agentName === agentName),
     );
   }
 
@@ -208,9 +208,8 @@ export class Uses {
   }
 
   #check(running: Running): void {
-    const { authentication } = running.context;
-    const { leaseId, path, request, approvalId } = running.started;
-    const check = checkUse({ leaseId, path, request, approvalId, authentication });
+    const { admitted, context } = running;
+    const check = checkUse(admitted, context.auth);
     // A read that fails decides nothing; the next interval checks again.
     this.#ledger.read(check).then(
       (end) => {
@@ -223,8 +222,8 @@ export class Uses {
   }
 
   #end(running: Running, { status, bytesIn, bytesOut, redactions, ended }: UseResult): void {
-    const { context, started } = running;
-    this.#running.delete(started.entryId);
+    const { context, admitted } = running;
+    this.#running.delete(admitted.entryId);
     running.admission.end(bytesIn + bytesOut);
     this.measures.ended.add(running.end ?? ended);
     this.measures.redactions += redactions;
@@ -234,11 +233,12 @@ export class Uses {
       clearInterval(this.#timer);
       this.#timer = null;
     }
-    const operation = endUse({
-      started,
-      context,
-      result: { status, bytes_in: bytesIn, bytes_out: bytesOut, redactions, ended: running.end ?? ended },
-      endsLease: context.authentication.kind !== 'lease',
+    const operation = endUse(admitted, context, {
+      status,
+      bytes_in: bytesIn,
+      bytes_out: bytesOut,
+      redactions,
+      ended: running.end ?? ended,
     });
     const recorded = this.#record(operation).finally(() => this.#unrecorded.delete(recorded));
     this.#unrecorded.add(recorded);
@@ -258,14 +258,14 @@ export class Uses {
 }
 
 function toOrder(
-  { headers, bodyLength, isUpgrade, baseUrl }: UseCall,
-  started: StartedUse,
+  { headers, bodyLength, isUpgrade, baseUrl }: ReceivedRequest,
+  admitted: AdmittedRequest,
   { targetNetworks, ownPorts }: NetworkLimits,
 ): UpstreamRequestSpec {
-  const { request, target, placement, value, selector } = started;
+  const { request, target, placement, value, selector } = admitted;
   const { method, url } = request;
   return {
-    caller: started.agentName,
+    caller: admitted.agentName,
     method,
     scheme: url.scheme,
     host: url.host,
@@ -286,7 +286,7 @@ function toOrder(
 }
 
 /** Decides and starts one use. Each has a lease, so it is charged as a retrieval. */
-export function useCredential(vault: Vault, context: Context, call: UseCall): Promise<OngoingUse> {
+export function useCredential(vault: Vault, context: Context, call: ReceivedRequest): Promise<ActiveRequest> {
   const { uses, budgets, clock } = vault;
   return withBudget(budgets.leases, context, 1, clock.now(), () => uses.start(context, call));
 }

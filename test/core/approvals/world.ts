@@ -3,7 +3,7 @@
 import { BatchState, LoadedRows } from '../../../src/core/batch-state.ts';
 import { ControlState } from '../../../src/core/control.ts';
 import { errorOf, toApiError } from '../../../src/core/denials.ts';
-import type { Authentication } from '../../../src/core/identity.ts';
+import type { AuthContext } from '../../../src/core/identity.ts';
 import type { AgentId, AgentName, EntryId, OperatorName, PublicKey, TokenHash } from '../../../src/core/names.ts';
 import type { Context, Operation, Outcome } from '../../../src/core/operation.ts';
 import { parsePath } from '../../../src/core/path.ts';
@@ -23,7 +23,7 @@ import {
 import { type Credential, Secret } from '../../../src/vault/credentials/credential.ts';
 import type { Operator, Role } from '../../../src/vault/operators/operator.ts';
 import { Policy, type PolicyInput } from '../../../src/vault/policies/policy.ts';
-import { type StartedUse, startUse } from '../../../src/vault/use/start-use.ts';
+import { type AdmittedRequest, startUse } from '../../../src/vault/use/start-use.ts';
 import { parseMethod, parseTargets } from '../../../src/vault/use/target.ts';
 import { putTargets } from '../../../src/vault/use/target-operations.ts';
 import { parseUrl } from '../../../src/vault/use/upstream-url.ts';
@@ -217,8 +217,8 @@ export class World {
 
 const BEARER = { kind: 'bearer' as const };
 
-const contextOf = (authentication: Authentication): Context => ({
-  authentication,
+const contextOf = (auth: AuthContext): Context => ({
+  auth,
   requestId: 'r',
   remoteAddr: null,
 });
@@ -261,13 +261,13 @@ export function operatorOf(name: string, role: Role): Operator {
   };
 }
 
-function undecidedOf(outcome: Outcome<StartedUse | ApprovalPending>): ApprovalPending | null {
+function undecidedOf(outcome: Outcome<AdmittedRequest | ApprovalPending>): ApprovalPending | null {
   if (!('reply' in outcome.response)) return null;
   const { reply } = outcome.response;
   return isUndecided(reply) ? reply : null;
 }
 
-function fateOf(outcome: Outcome<StartedUse | ApprovalPending>): ReturnType<World['ask']> {
+function fateOf(outcome: Outcome<AdmittedRequest | ApprovalPending>): ReturnType<World['ask']> {
   const { response } = outcome;
   if ('denial' in response) {
     const { code, approvalId } = toApiError(response.denial);

@@ -25,7 +25,7 @@ always('simulate and a real retrieval always agree, on the policy and on the tim
       const by = at + 5;
       const real = world.peek({ kind: 'retrieve', by, path, version: null, ttl: null });
       if (real.code === 'UNAUTHENTICATED' || real.code === 'SESSION_EXPIRED') continue;
-      assert.equal(real.ask.authentication, token);
+      assert.equal(real.ask.auth, token);
       const question = { agent: token.agentName, path, action: 'retrieve' };
       for (const asker of [0, by]) {
         const { reply } = world.peek({ kind: 'simulate', by: asker, ...question });
@@ -75,15 +75,15 @@ always('after the entry of its deregistration an agent does nothing, and its ses
   const sessions = new Map<string, string>();
   for (const each of happened) {
     const { ask, entry, code } = each;
-    const { authentication } = ask;
+    const { auth } = ask;
     if (entry !== null) assert.ok(registered.has(entry.agentName), `${entry.agentName} did ${entry.eventType}`);
-    if ('by' in ask.command && authentication.kind === 'session') {
-      assert.equal(code === 'UNAUTHENTICATED', !sessions.has(authentication.tokenHash), JSON.stringify(ask));
+    if ('by' in ask.command && auth.kind === 'session') {
+      assert.equal(code === 'UNAUTHENTICATED', !sessions.has(auth.tokenHash), JSON.stringify(ask));
     }
     const name = entry?.resource.replace('agent:', '') ?? '';
     if (isAllowed(each, 'agent.register')) registered.add(name);
     if (isAllowed(each, 'auth.verify')) sessions.set(ask.fresh, name);
-    if (isAllowed(each, 'session.end') && authentication.kind === 'session') sessions.delete(authentication.tokenHash);
+    if (isAllowed(each, 'session.end') && auth.kind === 'session') sessions.delete(auth.tokenHash);
     if (!isAllowed(each, 'agent.deregister')) continue;
     registered.delete(name);
     for (const [token, agent] of sessions) if (agent === name) sessions.delete(token);
@@ -126,7 +126,7 @@ always('a lease that has ended, by its time or by any entry that revokes it, is 
     if (isAllowed(each, 'lease.revoke') && leaseId !== null) alive.delete(leaseId);
     if (ask.command.kind === 'revokeMany' && code === 'OK') {
       const { agent, path } = ask.command;
-      const own = ask.authentication.kind === 'session' ? ask.authentication.agentName : 'admin';
+      const own = ask.auth.kind === 'session' ? ask.auth.agentName : 'admin';
       const holder = agent === 'own' ? own : agent;
       end((lease) => (holder === null || lease.agent === holder) && (path === null || lease.path === path));
     }
@@ -138,11 +138,10 @@ always('a lease that has ended, by its time or by any entry that revokes it, is 
 always('an agent never sees, renews or revokes another’s lease', ({ happened, shelf }) => {
   const holders = new Map(shelf.leases().map((lease) => [lease.id as string, lease.agentId as string]));
   for (const { ask, changes, code, reply } of happened) {
-    const { authentication, command } = ask;
-    if (authentication.kind === 'admin' || !('by' in command)) continue;
-    const owner = happened.find(
-      (each) => each.ask.fresh === authentication.tokenHash && each.ask.command.kind === 'verify',
-    )?.ask.checked?.agentId;
+    const { auth, command } = ask;
+    if (auth.kind === 'admin' || !('by' in command)) continue;
+    const owner = happened.find((each) => each.ask.fresh === auth.tokenHash && each.ask.command.kind === 'verify')?.ask
+      .checked?.agentId;
     for (const change of changes) {
       if (change.kind === 'renewLease' || change.kind === 'revokeLease') assert.equal(holders.get(change.id), owner);
       if (change.kind === 'addLease') assert.equal(change.lease.agentId, owner);

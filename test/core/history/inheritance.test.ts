@@ -50,7 +50,7 @@ test('an agent registered again does not get the sessions, challenges and leases
       for (const [at, token] of tokens.entries()) {
         if (token.agentName !== 'a') continue;
         const { ask, code } = world.peek({ kind: 'readSession', by: 5 + at });
-        assert.equal(ask.authentication, token);
+        assert.equal(ask.auth, token);
         assert.equal(code, 'UNAUTHENTICATED');
       }
       world.play(turn({ kind: 'challenge', name: 'a' }));
@@ -58,7 +58,7 @@ test('an agent registered again does not get the sessions, challenges and leases
       assert.equal(login?.code, 'OK');
       const [token] = world.tokens;
       const listed = world.peek({ kind: 'listLeases', by: 2 });
-      assert.equal(listed.ask.authentication, token);
+      assert.equal(listed.ask.auth, token);
       assert.deepEqual(listed.reply, []);
       const leases = world.shelf.leases().filter(({ agentName }) => agentName === 'a');
       assert.notEqual(leases.length, 0);

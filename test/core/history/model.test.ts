@@ -12,13 +12,13 @@ import type { Question } from './plain.ts';
 import { type Ask, World } from './world.ts';
 
 function toQuestion(ask: Ask): Question {
-  const { command, now, authentication, lease, fresh, challenge, checked } = ask;
-  const isAdmin = authentication.kind === 'admin';
+  const { command, now, auth, lease, fresh, challenge, checked } = ask;
+  const isAdmin = auth.kind === 'admin';
   return {
     command,
     now,
-    token: isAdmin ? 'admin' : authentication.tokenHash,
-    ownName: isAdmin ? 'admin' : authentication.agentName,
+    token: isAdmin ? 'admin' : auth.tokenHash,
+    ownName: isAdmin ? 'admin' : auth.agentName,
     lease,
     fresh,
     value: storedBy(ask),

@@ -31,7 +31,7 @@ const keyOf = (id: string): PublicKey => `key of ${id}` as PublicKey;
 /** The agent of a request about leases: the caller itself if the request names none. */
 function holderOf(ask: Ask, agent: string | null): string | null {
   if (agent !== OWN) return agent;
-  return ask.authentication.kind === 'session' ? ask.authentication.agentName : 'admin';
+  return ask.auth.kind === 'session' ? ask.auth.agentName : 'admin';
 }
 
 function toDraft({ maxTtlSeconds, ...policy }: PolicyFields): PolicyDraft {
@@ -39,8 +39,8 @@ function toDraft({ maxTtlSeconds, ...policy }: PolicyFields): PolicyDraft {
 }
 
 export function toOperation(ask: Ask): Operation<unknown> {
-  const { command, authentication, fresh } = ask;
-  const context = { authentication, requestId: `request ${fresh}`, remoteAddr: '192.0.2.1' };
+  const { command, auth, fresh } = ask;
+  const context = { auth, requestId: `request ${fresh}`, remoteAddr: '192.0.2.1' };
   switch (command.kind) {
     case 'retrieve':
       return retrieve(context, {

@@ -53,7 +53,7 @@ const REACHED: Readonly<Record<string, string>> = {
 
 function outcomeOf({ ask, code, reply }: Happening): string {
   const some = ask.command.kind === 'revokeMany' && Number(reply) > 0 ? ' some' : '';
-  return `${ask.authentication.kind} ${ask.command.kind} ${code}${some}`;
+  return `${ask.auth.kind} ${ask.command.kind} ${code}${some}`;
 }
 
 test('the histories reach every response', () => {

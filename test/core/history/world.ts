@@ -7,7 +7,7 @@ import { BatchState, type VaultSettings } from '../../../src/core/batch-state.ts
 import type { Change } from '../../../src/core/change.ts';
 import { ControlState } from '../../../src/core/control.ts';
 import { toApiError } from '../../../src/core/denials.ts';
-import type { Authentication } from '../../../src/core/identity.ts';
+import type { AuthContext } from '../../../src/core/identity.ts';
 import type { AgentId, AgentName, ChallengeId, EntryId, LeaseId, TokenHash } from '../../../src/core/names.ts';
 import type { Operation, Outcome } from '../../../src/core/operation.ts';
 import type { EntryDraft } from '../../../src/vault/audit/audit-entry.ts';
@@ -28,7 +28,7 @@ export interface Challenge {
 export interface Ask {
   readonly command: Command;
   readonly now: number;
-  readonly authentication: Authentication;
+  readonly auth: AuthContext;
   readonly lease: LeaseId;
   /** An id that nothing has yet, for whatever the command makes. */
   readonly fresh: string;
@@ -56,7 +56,7 @@ export class World {
   readonly shelf = new Shelf();
   readonly happened: Happening[] = [];
   /** The tokens of all sessions that were ever opened, the newest first. */
-  readonly tokens: Extract<Authentication, { kind: 'session' }>[] = [];
+  readonly tokens: Extract<AuthContext, { kind: 'session' }>[] = [];
   readonly #challenges: Challenge[] = [];
   readonly #settings: VaultSettings;
   #seq = 0;
@@ -133,38 +133,38 @@ export class World {
   #resolve(command: Command): Ask {
     const fresh = this.#freshId();
     const challenge = this.#challenges['challenge' in command ? command.challenge : 0];
-    const authentication = this.#authentication('by' in command ? command.by : 1);
+    const auth = this.#auth('by' in command ? command.by : 1);
     const agent = 'name' in command ? this.control.agentByName(command.name as AgentName) : null;
     const isValid = command.kind === 'verify' && command.isSigned && challenge?.boundTo === agent?.id;
     return {
       command,
       now: this.now,
-      authentication,
-      lease: this.#lease('lease' in command ? command.lease : 0, authentication) ?? (this.#freshId() as LeaseId),
+      auth,
+      lease: this.#lease('lease' in command ? command.lease : 0, auth) ?? (this.#freshId() as LeaseId),
       fresh,
       challenge: challenge ?? { id: this.#freshId() as ChallengeId, expiresAt: this.now + 1, boundTo: null },
       checked: agent === null ? null : { agentId: agent.id, isValid },
     };
   }
 
-  #authentication(by: number): Authentication {
+  #auth(by: number): AuthContext {
     if (by === 0) return { kind: 'admin' };
-    const stranger: Authentication = { kind: 'session', tokenHash: STRANGER, agentName: 'a' as AgentName };
+    const stranger: AuthContext = { kind: 'session', tokenHash: STRANGER, agentName: 'a' as AgentName };
     if (by === 1) return stranger;
     const alive = this.tokens.filter((token) => this.#isAlive(token));
     const [some, at] = by < 5 && alive.length > 0 ? [alive, by - 2] : [this.tokens, Math.abs(by - 5)];
     return some[at % Math.max(1, some.length)] ?? stranger;
   }
 
-  #isAlive(authentication: Authentication & { kind: 'session' }): boolean {
-    const session = this.shelf.sessions.find(({ tokenHash }) => tokenHash === authentication.tokenHash);
+  #isAlive(auth: AuthContext & { kind: 'session' }): boolean {
+    const session = this.shelf.sessions.find(({ tokenHash }) => tokenHash === auth.tokenHash);
     return session !== undefined && this.now < session.expiresAt && this.control.agentById(session.agentId) !== null;
   }
 
-  #lease(lease: number, authentication: Authentication): LeaseId | undefined {
+  #lease(lease: number, auth: AuthContext): LeaseId | undefined {
     const all = this.shelf.leases().reverse();
     // Grouped by name, so that an agent that was registered again also tries the leases of its predecessor.
-    const name: string = authentication.kind === 'admin' ? 'admin' : authentication.agentName;
+    const name: string = auth.kind === 'admin' ? 'admin' : auth.agentName;
     const own = all.filter(({ agentName }) => agentName === name);
     const some = lease < 3 && own.length > 0 ? own : all;
     return some[lease % Math.max(1, some.length)]?.id;
