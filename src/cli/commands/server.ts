@@ -31,8 +31,8 @@ const status = defineCommand({
 
 /** Resolves to the exit code. The program inherits standard input and output. */
 async function runServer(words: readonly string[], { environment }: Terminal): Promise<number> {
-  const file = join(import.meta.dirname, '../../bin/server.ts');
-  const program = existsSync(file) ? file : file.replace(/\.ts$/, '.js');
+  const file = join(import.meta.dirname, '../../bin/server');
+  const program = existsSync(`${file}.ts`) ? `${file}.ts` : `${file}.js`;
   const [shell, command] = withoutCoreDumps(process.execPath, [...HARDENING, ...TUNING, program, ...words]);
   const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
   const signals = stopSignals(readIgnored(environment));
