@@ -4,6 +4,7 @@
  * rolled-back rows have no effect. SOURCE: docs/formats.md, "State in the log".
  */
 import type { ValueOf } from '../engine/field.ts';
+import type { SubjectSpec } from '../engine/resource.ts';
 import { Agent } from '../vault/agents/agent.ts';
 import { APPROVAL_ROWS } from '../vault/approvals/approval.ts';
 import { CREDENTIAL_ROWS } from '../vault/credentials/credential.ts';
@@ -69,15 +70,27 @@ export interface RecordedState {
 
 export const KEYSET_SUBJECT = 'keyset';
 
+/** WHY made once: each retrieval asks for two subjects. */
+const SUBJECT_MAKERS = Object.fromEntries(
+  RECORDED_RESOURCES.map((resource) => [resource, subjectMaker(RESOURCES[resource].subject)]),
+) as Readonly<Record<RecordedResource, (row: object) => string>>;
+
+function subjectMaker({ prefix, fields, isCaseless }: SubjectSpec<string>): (row: object) => string {
+  const [first = '', ...others] = fields;
+  return (row) => {
+    const values = row as Readonly<Record<string, string | number>>;
+    let name = `${prefix}${values[first]}`;
+    for (const field of others) name += `:${values[field]}`;
+    return isCaseless === true ? name.toLowerCase() : name;
+  };
+}
+
 /** The subject of a row in the audit log. */
 export function subjectOf<R extends RecordedResource>(
   resource: R,
   row: { readonly [K in R]: Pick<RowOf[K], SubjectField<K> & keyof RowOf[K]> }[R],
 ): string {
-  const { prefix, fields, ...rules } = RESOURCES[resource].subject;
-  const values = row as unknown as Readonly<Record<string, string | number>>;
-  const name = fields.map((field) => values[field]).join(':');
-  return prefix + ('isCaseless' in rules ? name.toLowerCase() : name);
+  return SUBJECT_MAKERS[resource](row);
 }
 
 /** Whether the state is that of the row; a row without a subject has none. */
@@ -86,7 +99,7 @@ export function isAsRecorded<R extends Resource>(
   row: RowOf[R] & { readonly mac: string },
   states: ReadonlyMap<string, string>,
 ): boolean {
-  return !isRecorded(resource) || states.get(subjectOf(resource, row as never)) === row.mac;
+  return !isRecorded(resource) || states.get(SUBJECT_MAKERS[resource](row)) === row.mac;
 }
 
 /** Whether the row is one that nodes hold in memory, or the keyset. */

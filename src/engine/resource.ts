@@ -71,7 +71,7 @@ export function shape<F extends Fields>(name: string, fields: F, check: Check<F>
 }
 
 /** The subject of a row in the audit log: the prefix, and the values of the fields, joined with colons. */
-interface SubjectSpec<N extends string> {
+export interface SubjectSpec<N extends string> {
   readonly prefix: string;
   readonly fields: readonly N[];
   /** Whether texts that differ only in case are one subject. */
