@@ -20,8 +20,12 @@ export const StrictObject = <T extends TProperties>(properties: T, options: TObj
   Type.Object(properties, { additionalProperties: false, ...options });
 
 /** One schema with two types, which serialisers and generated clients handle better than a union with null. */
-export const Nullable = <T>(schema: TSchema & { readonly type: string }) =>
-  Type.Unsafe<T | null>({ ...schema, type: [schema.type, 'null'] });
+export const Nullable = <T>(schema: TSchema & { readonly type: string; readonly enum?: readonly unknown[] }) =>
+  Type.Unsafe<T | null>({
+    ...schema,
+    type: [schema.type, 'null'],
+    ...(schema.enum === undefined ? {} : { enum: [...schema.enum, null] }),
+  });
 
 export const StringEnum = <Values extends string[]>(values: readonly [...Values], options: TSchemaOptions = {}) =>
   Type.Enum(values, { type: 'string', ...options });

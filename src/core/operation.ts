@@ -163,9 +163,10 @@ function decideOnce<R>(
   if (lack !== null) return denied({ entry }, lack);
   const outcome = decide({ identity, state: known, moment, entry });
   const { precondition } = context;
-  if (precondition === undefined || target === undefined) return outcome;
-  const current = target(known);
-  const isMet = precondition(current);
+  if (precondition === undefined) return outcome;
+  const current = target?.(known) ?? null;
+  // An operation that names no target meets no precondition, so that it never overwrites a change that nobody saw.
+  const isMet = target !== undefined && precondition(current);
   // ORDER: a caller who may not make the request learns nothing of its target. One who may is told that what it read is
   // gone by the same code as that it was changed.
   const { response } = outcome;

@@ -86,6 +86,10 @@ export interface FieldMark {
   readonly isField: true;
 }
 export type Fields = Readonly<Record<string, FieldMark>>;
+/** WHY only these: a field of two presences would be read in one way and stored in another. */
+interface RequiredMark extends FieldMark {
+  readonly presence: 'required';
+}
 
 /** `V` is the type of the value in memory, `I` in a request, and `R` in a reply. */
 export interface Field<V, I, R, P extends Presence, W extends string | undefined> extends FieldTexts, FieldMark {
@@ -146,22 +150,22 @@ type With<T, P extends Presence> =
 
 /**
  * Makes the field optional. Its value in memory is null if it is not given. `since` is the number of the migration that
- * adds its column.
+ * adds its column; for a field that is added to a record, any number above 1.
  */
-export function optional<T extends FieldMark>(of: T, { since = 1 } = {}): With<T, 'optional'> {
+export function optional<T extends RequiredMark>(of: T, { since = 1 } = {}): With<T, 'optional'> {
   return { ...of, presence: 'optional', since } as unknown as With<T, 'optional'>;
 }
 
-export function byDefault<T extends FieldMark>(value: In<T>, of: T): With<T, 'by default'> {
+export function byDefault<T extends RequiredMark>(value: In<T>, of: T): With<T, 'by default'> {
   return { ...of, presence: 'by default', byDefault: value } as unknown as With<T, 'by default'>;
 }
 
-export function setByServer<T extends FieldMark>(of: T): With<T, 'set by the server'> {
+export function setByServer<T extends RequiredMark>(of: T): With<T, 'set by the server'> {
   return { ...of, presence: 'set by the server' } as unknown as With<T, 'set by the server'>;
 }
 
 /** Marks a field that the server stores and never shows. */
-export function internal<T extends FieldMark>(of: T): With<T, 'internal'> {
+export function internal<T extends RequiredMark>(of: T): With<T, 'internal'> {
   return { ...of, presence: 'internal' } as unknown as With<T, 'internal'>;
 }
 
@@ -276,13 +280,13 @@ export function writeFields<F extends Fields>(fields: F, values: ValueOf<F>): Re
   return written as ReplyOf<F>;
 }
 
-/** Restores the shown fields of a reply. A field that the reply lacks is null. */
+/** Restores the shown fields of a reply. A field that an older server does not send has its default, or null. */
 export function restoreFields(fields: Fields, reply: Readonly<Record<string, unknown>>): object {
   const shown = entriesOf(fields).filter(({ field: each }) => each.presence !== 'internal');
   return Object.fromEntries(
     shown.map(({ property, wire, field: each }) => {
-      const value = reply[wire];
-      return [property, value === undefined ? null : each.restore(value)];
+      const value = reply[wire] ?? each.byDefault;
+      return [property, value === undefined || value === null ? null : each.restore(value)];
     }),
   );
 }

@@ -1,10 +1,10 @@
 /** A table: its columns in order, how rows become objects and back, and the rules of what a backup may contain. */
 import { invalidRequest } from '../engine/errors.ts';
-import { type AnyField, entriesOf, type Fields, type Grammar, type ValueOf } from '../engine/field.ts';
+import { type AnyField, entriesOf, type Fields, type Form, type Grammar, type ValueOf } from '../engine/field.ts';
 import { type StoredSpec, toColumn } from '../engine/resource.ts';
 import { type Row, raw, type Statement, sql, type Value } from './statement.ts';
 import type { Authenticated } from './store.ts';
-import type { ValueRule } from './value-rules.ts';
+import type { JsonFields, ValueRule } from './value-rules.ts';
 import * as rules from './value-rules.ts';
 
 /** A list is a JSON array of texts in a text column, and `json` any other JSON. */
@@ -19,6 +19,8 @@ export interface Column {
   readonly rule: ValueRule;
   /** The number of the migration that added the column. */
   readonly since: number;
+  /** The form of a value with records that have fields which were added later; null for any other. */
+  readonly growing: Form | null;
 }
 
 /** Rows that the server holds in memory. */
@@ -57,7 +59,15 @@ export class Table<T> {
 
   /** The table of declared rows that have a MAC. */
   static withMac<F extends Fields>(spec: StoredSpec<F>): Table<Authenticated<ValueOf<F>>> {
-    const column: Column = { property: 'mac', name: 'mac', type: 'text', isNullable: false, rule: mac, since: 1 };
+    const column: Column = {
+      property: 'mac',
+      name: 'mac',
+      type: 'text',
+      isNullable: false,
+      rule: mac,
+      since: 1,
+      growing: null,
+    };
     return new Table<Authenticated<ValueOf<F>>>(spec, [...columnsOf(spec.fields), column]);
   }
 
@@ -72,9 +82,10 @@ export class Table<T> {
 
   decode(row: Row): T {
     const decoded: Record<string, unknown> = {};
-    for (const { property, name, type } of this.columns) {
+    for (const { property, name, type, growing } of this.columns) {
       const value = row[name];
-      decoded[property] = value === null || value === undefined ? null : DECODE[type](value);
+      const plain = value === null || value === undefined ? null : DECODE[type](value);
+      decoded[property] = growing === null ? plain : withAdded(growing, plain, withNulls);
     }
     return decoded as T;
   }
@@ -82,9 +93,10 @@ export class Table<T> {
   /** Decodes an array whose first values are those of `list`. */
   decodeArray(row: readonly unknown[]): T {
     const decoded: Record<string, unknown> = {};
-    for (const [at, { property, type }] of this.columns.entries()) {
+    for (const [at, { property, type, growing }] of this.columns.entries()) {
       const value = row[at] ?? null;
-      decoded[property] = value !== null && isJson(type) ? DECODE[type](value) : value;
+      const plain = value !== null && isJson(type) ? DECODE[type](value) : value;
+      decoded[property] = growing === null ? plain : withAdded(growing, plain, withNulls);
     }
     return decoded as T;
   }
@@ -105,18 +117,21 @@ export class Table<T> {
   macValues(item: Omit<T, 'mac'>): Readonly<Record<string, unknown>> {
     const properties = item as Readonly<Record<string, unknown>>;
     const values: Record<string, unknown> = {};
-    for (const { property, name } of this.#byName) {
+    for (const { property, name, growing } of this.#byName) {
       const value = properties[property];
-      if (value !== null && value !== undefined) values[name] = value;
+      if (value === null || value === undefined) continue;
+      values[name] = growing === null ? value : withAdded(growing, value, withoutNulls);
     }
     return values;
   }
 
   encode(item: T): Value[] {
     const properties = item as Readonly<Record<string, Value | undefined>>;
-    return this.columns.map(({ property, type }) =>
-      isJson(type) ? JSON.stringify(properties[property] ?? null) : (properties[property] ?? null),
-    );
+    return this.columns.map(({ property, type, growing }) => {
+      const value = properties[property] ?? null;
+      if (!isJson(type)) return value;
+      return JSON.stringify(growing === null ? value : withAdded(growing, value, withoutNulls));
+    });
   }
 }
 
@@ -126,7 +141,16 @@ function columnsOf(fields: Fields): Column[] {
     const rule = isJson(type) ? rules.json(MAX_JSON_LENGTH, ruleOf(field)) : ruleOf(field);
     const isNullable = isOptional(field);
     const name = toColumn(property);
-    return { property, name, type, isNullable, rule: isNullable ? orNull(type, rule) : rule, since: field.since };
+    const growing = hasAdded(field.form) ? field.form : null;
+    return {
+      property,
+      name,
+      type,
+      isNullable,
+      rule: isNullable ? orNull(type, rule) : rule,
+      since: field.since,
+      growing,
+    };
   });
 }
 
@@ -191,7 +215,7 @@ function ruleOf(field: AnyField): ValueRule {
       return rules.listOf(ruleOf({ ...field, form: form.item }), least, form.max ?? most);
     }
     case 'record': {
-      const shape = rules.objectOf(rulesOf(form.fields));
+      const shape = rules.objectOf(rulesOf(form.fields), addedTo(form.fields));
       return (value) => shape(value) ?? form.broken(value);
     }
     case 'kinds': {
@@ -205,6 +229,40 @@ function ruleOf(field: AnyField): ValueRule {
       return rules.mapOf(form.name, (value) => (form.isScalar(value) ? null : 'must be a text or a number'), form.max);
   }
 }
+
+/** The fields that were added to a record after its column. */
+function addedTo(fields: Fields): ReadonlySet<string> {
+  return new Set(entriesOf(fields).flatMap(({ property, field }) => (field.since > 1 ? [property] : [])));
+}
+
+/** Whether a value of the form may lack fields that were added later. */
+function hasAdded(form: Form): boolean {
+  if (form.kind === 'list') return hasAdded(form.item);
+  if (form.kind !== 'record') return false;
+  return addedTo(form.fields).size > 0 || entriesOf(form.fields).some(({ field }) => hasAdded(field.form));
+}
+
+/**
+ * Changes the fields of records that were added later: in the store, and in the MAC, they are missing where they are
+ * null, so that rows of previous versions stay as they are.
+ */
+function withAdded(form: Form, value: unknown, change: (fields: Fields, of: JsonFields) => JsonFields): unknown {
+  if (form.kind === 'list')
+    return Array.isArray(value) ? value.map((each) => withAdded(form.item, each, change)) : value;
+  if (form.kind !== 'record' || !rules.isJsonObject(value)) return value;
+  const changed = change(form.fields, value);
+  const inner = entriesOf(form.fields).filter(({ property }) => property in changed);
+  return Object.fromEntries(
+    inner.map(({ property, field }) => [property, withAdded(field.form, changed[property], change)]),
+  );
+}
+
+const withoutNulls = (fields: Fields, of: JsonFields): JsonFields =>
+  Object.fromEntries(Object.entries(of).filter(([name, value]) => value !== null || !addedTo(fields).has(name)));
+const withNulls = (fields: Fields, of: JsonFields): JsonFields => ({
+  ...Object.fromEntries([...addedTo(fields)].map((name) => [name, null])),
+  ...of,
+});
 
 /** Checks the text of a value in memory, which requests may contain in another form. @throws INVALID_REQUEST */
 function storedText({ parse, format }: Grammar<string>): (text: string, field: string) => void {

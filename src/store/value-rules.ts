@@ -84,13 +84,20 @@ export function listOf(rule: ValueRule, min: number, max: number): ValueRule {
   };
 }
 
-export function objectOf(fields: Readonly<Record<string, ValueRule>>): ValueRule {
+/** `added` are the fields that rows of previous versions lack. */
+export function objectOf(
+  fields: Readonly<Record<string, ValueRule>>,
+  added: ReadonlySet<string> = new Set(),
+): ValueRule {
   const rules = Object.entries(fields);
   const shape = `must be an object with exactly the fields ${rules.map(([name]) => name).join(', ')}`;
   return (value) => {
-    if (!isJsonObject(value) || Object.keys(value).length !== rules.length) return shape;
+    if (!isJsonObject(value) || !Object.keys(value).every((name) => Object.hasOwn(fields, name))) return shape;
     for (const [name, rule] of rules) {
-      if (!Object.hasOwn(value, name)) return shape;
+      if (!Object.hasOwn(value, name)) {
+        if (added.has(name)) continue;
+        return shape;
+      }
       const broken = rule(value[name]);
       if (broken !== null) return `${name} ${broken}`;
     }
