@@ -127,5 +127,5 @@ export const Purpose = Type.String({
   minLength: 1,
   maxLength: MAX_PURPOSE_LENGTH,
   pattern: PURPOSE.source,
-  description: 'A remark for the log.',
+  description: 'A remark for the audit log.',
 });

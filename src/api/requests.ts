@@ -44,7 +44,7 @@ const nonce = Type.String({
 export const ApproveRequest = StrictObject({ nonce });
 export const DenyRequest = StrictObject({
   nonce,
-  reason: Type.Optional(Type.String({ ...fields.Purpose, description: 'For the agent, and for the log.' })),
+  reason: Type.Optional(Type.String({ ...fields.Purpose, description: 'For the agent, and for the audit log.' })),
 });
 export const UseRequest = StrictObject({
   path: fields.Path,

@@ -272,7 +272,7 @@ class RowReader {
     this.#columns = known.map((column) => [column, columns.indexOf(column.name)] as const);
     this.#width = columns.length;
     this.#keyPositions = key.map((column) => columns.indexOf(column));
-    this.#uniquePosition = unique === null ? -1 : columns.indexOf(unique);
+    this.#uniquePosition = unique === null ? -1 : columns.indexOf(unique.column);
     if (columns.length !== known.length || this.#columns.some(([, position]) => position === -1)) {
       throw damaged(`record 1 (the header): tables ${name} must name each known column once`);
     }
@@ -298,10 +298,12 @@ class RowReader {
     if (this.#count > (maxRows ?? Number.MAX_SAFE_INTEGER)) {
       return `is more than the ${maxRows} that are possible`;
     }
-    const unique = this.#uniquePosition === -1 ? null : String(row[this.#uniquePosition]).toLowerCase();
+    const { unique } = this.#table;
     if (unique === null) return null;
-    if (this.#seen.has(unique)) return `${this.#table.unique} is that of another row`;
-    this.#seen.add(unique);
+    const text = String(row[this.#uniquePosition]);
+    const name = unique.isCaseless ? text.toLowerCase() : text;
+    if (this.#seen.has(name)) return `${unique.column} is that of another row`;
+    this.#seen.add(name);
     return null;
   }
 

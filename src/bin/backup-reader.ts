@@ -1,6 +1,6 @@
 /**
- * The process that reads the snapshot of a backup for the server that started it. It has the database and no key. Its
- * records go to standard output, its reports over the channel to its parent.
+ * The process that reads the snapshot of a backup for the server that started it. It reads the database and holds no
+ * key. Its records go to standard output, its reports over the channel to its parent.
  */
 import { on } from 'node:events';
 import { runReader } from '../vault/backup/reader.ts';

@@ -1,5 +1,5 @@
 /**
- * The server's side of the broker: starts its process, sends it requests, and starts another when it dies. Brokered
+ * The server's side of the broker: starts its process, sends it requests, and restarts it when it exits. Brokered
  * requests in flight then end with `failed`, and are not repeated, because the upstream may have received them.
  */
 import { type ChildProcess, spawn } from 'node:child_process';

@@ -4,7 +4,7 @@ import { styleText } from 'node:util';
 import { EXIT } from './errors.ts';
 import { escapeControls } from './output/cells.ts';
 
-/** Codes of a pipe or terminal that its reader closed, which is not an error. */
+/** Error codes of a write whose reader has closed the pipe or terminal. */
 const READER_CLOSED_CODES: ReadonlySet<string> = new Set(['EPIPE', 'EIO']);
 
 export interface Terminal {
@@ -41,7 +41,7 @@ function exitOnWriteError({ code = '' }: NodeJS.ErrnoException): void {
   process.exit(EXIT.ERROR);
 }
 
-/** Called by a command that must clean up, and therefore handles errors of standard output itself. */
+/** For subcommands that clean up and handle errors of standard output themselves. */
 export function ignoreBrokenPipe({ stdout }: Terminal): void {
   stdout.on('error', () => undefined).off('error', exitOnWriteError);
 }

@@ -234,6 +234,7 @@ export const DENIALS = {
     'the name is taken',
     ({ of }: { readonly of: keyof typeof TAKEN }) => TAKEN[of],
   ),
+  slot_group_taken: rejection('ALREADY_EXISTS', 'the group of shares is taken', 'a key slot has this group of shares'),
   agent_not_found: missing('the agent is not registered'),
   operator_not_found: missing('the operator does not exist'),
   identity_taken: rejection('ALREADY_EXISTS', 'the identity is taken', 'another operator has this identity'),

@@ -67,7 +67,7 @@ export const OPERATOR_REQUIRED = {
 
 export const TOO_MANY_PASSKEYS = rule('response', `an operator has at most ${MAX_PASSKEYS} passkeys; remove one first`);
 
-/** Why an approval is about something else by now. */
+/** Why an approval is void. */
 export const VOID_CAUSES = {
   agent: 'the agent was deregistered',
   approvers: 'fewer operators can approve it than the policy demands',

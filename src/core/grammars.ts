@@ -45,7 +45,7 @@ export const operatorName: Grammar<OperatorName> = {
   pattern: AGENT_NAME,
   minLength: 1,
   maxLength: 63,
-  description: 'Without the prefix `operator:`, which the log and logins add.',
+  description: 'Without the prefix `operator:`, which the audit log and logins add.',
   parse: parseOperatorName,
   format: (name) => name.slice(OPERATOR_PREFIX.length),
 };

@@ -19,7 +19,7 @@ import {
   wireNames,
   writeFields,
 } from './field.ts';
-import { field, type Options, readWord } from './kinds.ts';
+import { field, isStorable, type Options, readWord } from './kinds.ts';
 
 interface ListLimits {
   readonly min: number;
@@ -121,6 +121,7 @@ function membersOf(fields: Fields): string {
   const required = entriesOf(fields).filter(({ field: { presence } }) => presence === 'required');
   const names = required.map(({ wire }) => wire);
   const others = wireNames(fields).filter((name) => !names.includes(name));
+  if (names.length === 0) return `optional fields: ${others.join(', ')}`;
   return `${names.join(', ')}${others.length === 0 ? '' : `, and optionally ${others.join(', ')}`}`;
 }
 
@@ -189,7 +190,7 @@ export function map(
   const { name, max, maxTextLength, maxInteger } = rules;
   const isScalar = (value: unknown): value is string | number =>
     typeof value === 'string'
-      ? value.length <= maxTextLength
+      ? value.length <= maxTextLength && isStorable(value)
       : typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxInteger;
   return field<Scalars, Scalars, Record<string, string | number>, undefined>(
     { kind: 'map', ...rules, isScalar },
@@ -202,7 +203,7 @@ export function map(
         else if (Object.values(given).every(isScalar)) return given as Scalars;
         else
           problems.push(
-            `${where}: must have values that are texts of at most ${maxTextLength} characters, or whole numbers up to ${maxInteger}`,
+            `${where}: must have values that are well-formed texts of at most ${maxTextLength} characters, or whole numbers up to ${maxInteger}`,
           );
         return undefined;
       },

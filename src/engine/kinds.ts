@@ -68,6 +68,11 @@ export function boolean<const W extends string | undefined = undefined>(
   });
 }
 
+/** Whether both databases store the text unchanged. */
+export function isStorable(given: string): boolean {
+  return given.isWellFormed() && !given.includes('\u0000');
+}
+
 function readString(given: unknown, where: string, problems: Problems): string | undefined {
   if (typeof given === 'string') return given;
   problems.push(`${where}: must be a string`);
@@ -82,6 +87,7 @@ function readText<T extends string>(grammar: Grammar<T>, given: unknown, where: 
     parsed = grammar.parse(text, where);
   });
   if (problem !== null) problems.push(problem);
+  else if (!isStorable(text)) problems.push(`${where}: must be well-formed Unicode without U+0000`);
   return parsed;
 }
 

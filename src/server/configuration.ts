@@ -31,8 +31,8 @@ const HELP_COLUMNS = 80;
 const HELP = toggle('show this help', { short: 'h' });
 const SERVER: Called = { name: 'the server', line: SERVER_COMMAND, flags: { ...SERVER_FLAGS, help: HELP } };
 const AFTER_HELP = `
-A switch is 1 or 0 in the environment. A flag overrides its variable, and the
-variable overrides the default.`;
+A switch is 1, 0, true or false in the environment. A flag overrides its
+variable, and the variable overrides the default.`;
 
 export type Configuration = ReturnType<typeof toConfiguration>;
 

@@ -46,10 +46,10 @@ const VAULT = {
 const SERVER = {
   ...VAULT,
   'transit-address': parsed('URL', 'Vault or OpenBao whose Transit engine opens a key slot', parseOwnUrl),
-  'transit-token-file': text('FILE', 'the token for it'),
-  'transit-ca-file': text('FILE', 'its certificate authorities in PEM'),
-  'transit-mount': withDefault('PATH', 'where its engine is mounted', 'transit', parseMount),
-  'aws-kms-endpoint': parsed('URL', "in place of the region's endpoint of AWS KMS", parseOwnUrl),
+  'transit-token-file': text('FILE', 'the token for Transit'),
+  'transit-ca-file': text('FILE', 'certificate authorities of Transit, in PEM'),
+  'transit-mount': withDefault('PATH', 'mount path of the Transit engine', 'transit', parseMount),
+  'aws-kms-endpoint': parsed('URL', 'endpoint of AWS KMS, in place of the one of the region', parseOwnUrl),
   listen: withDefault(
     'ADDRESS',
     'HOST:PORT, [IPV6]:PORT or unix:PATH; port 0 picks a free port',
@@ -79,7 +79,7 @@ const SERVER = {
   ),
   'versions-kept': amount('versions kept of each credential, 1 to 1000', 10, 1000),
   'tls-cert': text('FILE', 'certificate chain in PEM, for HTTPS'),
-  'tls-key': text('FILE', 'its private key in PEM'),
+  'tls-key': text('FILE', 'private key of --tls-cert, in PEM'),
   'insecure-http': toggle('allow plain HTTP on an address that other machines can reach'),
   'public-name': commaList(
     'NAME,…',
@@ -99,14 +99,14 @@ const SERVER = {
       given.length === 0 ? null : parseTargetNetworks(given.join(), field),
   } as const,
   'oidc-issuer': text('URL', 'a provider of OpenID Connect at which operators sign in: see docs/operators.md'),
-  'oidc-client-id': text('ID', "the server's name at it"),
+  'oidc-client-id': text('ID', 'client id of the server at the provider'),
   'oidc-client-secret-file': text('FILE', "the client's secret; without it a public client"),
   'metrics-token-file': text(
     'FILE',
     'a token that GET /metrics needs; without it clients on this machine may read the metrics',
   ),
   'log-stream': commaList('[NAME=]URL,…', 'where to send the audit log: see docs/monitoring.md', (item) => item),
-  'log-stream-secret-file': text('FILE', 'the secret (whsec_…) with which webhooks are signed'),
+  'log-stream-secret-file': text('FILE', 'secret (whsec_…) that signs the webhooks'),
   'log-stream-token-file': text('FILE', 'the bearer token for webhooks'),
   'log-stream-ca-file': text('FILE', 'authorities in PEM for the receivers of log streams'),
   'accept-open-modes': toggle(
@@ -122,7 +122,7 @@ const SERVER = {
     (item) => item,
   ),
   'approval-webhook': text('URL', 'where to post requests for approval: see docs/approvals.md'),
-  'approval-webhook-secret-file': text('FILE', 'the secret (whsec_…) with which it is signed'),
+  'approval-webhook-secret-file': text('FILE', 'secret (whsec_…) that signs the approval webhook'),
   'console-url': parsed(
     'URL',
     'https://HOST under which browsers reach the server, for links; without it the address that it listens on',

@@ -80,7 +80,7 @@ export async function compareWithMarker(
   const [there] = await log.run(readEntries(entry.seq, entry.seq, 1));
   if (there?.hmac === entry.hmac) return null;
   // If the head record names the entry, only log rows were deleted, which verification reports. WHY not on a shared
-  // log: running nodes check the rows of the log.
+  // log: running nodes check the rows of the audit log.
   if (end?.seq === entry.seq && end.hmac === entry.hmac && !isMultiWriter) return null;
   return lost(
     entry,
@@ -121,9 +121,9 @@ export async function compareWithCheckpoints(
 }
 
 /**
- * Whether the log extends the tree. `head` is authentic, and covers at least as many entries. WHY a proof against its
- * tree: rows of the log are not authenticated here, and could have been written to fit. WHY the head record alone at
- * its own size: then rows that were removed from the log are no rollback, and verification reports them.
+ * Whether the audit log extends the tree. `head` is authentic, and covers at least as many entries. WHY a proof against
+ * its tree: rows of the audit log are not authenticated here, and could have been written to fit. WHY the head record
+ * alone at its own size: then rows that were removed from the audit log are no rollback, and verification reports them.
  */
 async function isExtended({ size, root }: TreeHead, log: CheckpointedLog, head: Head | null): Promise<boolean> {
   const later = head === null ? null : CompactRange.parse(head.tree, head.seq);

@@ -100,7 +100,7 @@ export interface ClusterState {
   readonly now: number;
   /** The latest time that the vault has recorded. */
   readonly highWaterTime: number;
-  /** The last entry of the log; null if the log is empty. */
+  /** The last entry of the audit log; null if that is empty. */
   readonly last: LastEntry | null;
   /** The version of the keyset; 0 if the row does not exist. */
   readonly keysetVersion: number;
@@ -141,7 +141,7 @@ export interface LastEntry {
   readonly timestamp: string;
 }
 
-/** An entry of the log that this process has read or written, so that every later state of the log has it. */
+/** An entry of the audit log that this process has read or written, so that every later state of it has the entry. */
 export type SeenEntry = Pick<LastEntry, 'seq' | 'hmac'>;
 
 /** Location of a log; plain data, so that it can be passed to a thread. */

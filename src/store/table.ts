@@ -1,6 +1,7 @@
 /** A table: its columns in order, how rows become objects and back, and the rules of what a backup may contain. */
 import { invalidRequest } from '../engine/errors.ts';
 import { type AnyField, entriesOf, type Fields, type Form, type Grammar, type ValueOf } from '../engine/field.ts';
+import { isStorable } from '../engine/kinds.ts';
 import { type StoredSpec, toColumn } from '../engine/resource.ts';
 import { type Row, raw, type Statement, sql, type Value } from './statement.ts';
 import type { Authenticated } from './store.ts';
@@ -41,8 +42,8 @@ export class Table<T> {
   readonly columns: readonly Column[];
   /** Far above any vault, or the number that is possible; undefined for any number. */
   readonly maxRows: number | undefined;
-  /** A column that no two rows have in common, whatever its case. */
-  readonly unique: string | null;
+  /** A column that no two rows have in common. */
+  readonly unique: { readonly column: string; readonly isCaseless: boolean } | null;
   readonly list: Statement;
   readonly #byName: readonly Column[];
 
@@ -50,7 +51,8 @@ export class Table<T> {
     const { table, key, id, isHeld } = spec;
     this.name = table;
     this.key = [id ?? key].flat().map(toColumn);
-    this.unique = id === undefined ? null : toColumn(String(key));
+    const isCaseless = spec.subject?.isCaseless === true;
+    this.unique = id === undefined ? null : { column: toColumn(String(key)), isCaseless };
     this.maxRows = spec.maxRows ?? (isHeld ? MAX_HELD_ROWS : undefined);
     this.columns = columns;
     this.list = this.listOf('');
@@ -268,7 +270,7 @@ const withNulls = (fields: Fields, of: JsonFields): JsonFields => ({
 function storedText({ parse, format }: Grammar<string>): (text: string, field: string) => void {
   return (text, field) => {
     const value = parse(format === undefined ? text : format(text), field);
-    if (value !== text) throw invalidRequest(field, 'must have the form that the server stores');
+    if (value !== text || !isStorable(text)) throw invalidRequest(field, 'must have the form that the server stores');
   };
 }
 

@@ -103,6 +103,8 @@ const JSON_COLUMNS: readonly (readonly [
       [{ ...target, origin: 'https://example.org:443' }],
       [{ ...target, paths: ['/../x'] }],
       [{ ...target, origin: 'https://example.org:0' }],
+      [{ ...target, caPem: '-----BEGIN CERTIFICATE-----\u0000' }],
+      [{ ...target, caPem: '-----BEGIN CERTIFICATE-----\ud800' }],
     ],
   ],
   [
@@ -122,7 +124,12 @@ const JSON_COLUMNS: readonly (readonly [
     ],
   ],
   ['approvals', 'approvers', [{ operator: 'operator:a', operatorId: 'admin', at: 1 }], [[{ operator: '../a' }], {}]],
-  ['key_slots', 'parameters', { salt: 'AA==', passes: 3 }, [{ '../x': 1 }, { salt: {} }, { __proto__x: 1 }, []]],
+  [
+    'key_slots',
+    'parameters',
+    { salt: 'AA==', passes: 3 },
+    [{ '../x': 1 }, { salt: {} }, { salt: '\u0000' }, { __proto__x: 1 }, []],
+  ],
 ];
 
 test('a column of JSON accepts what is stored, and refuses other members and values', () => {

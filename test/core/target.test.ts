@@ -101,6 +101,8 @@ const badTargets: readonly (readonly [TargetFields, string])[] = [
   [{ origin: 'https://api.example.com', allow_networks: ['10.0.0.0'] }, 'allow_networks[0]'],
   [{ origin: 'https://api.example.com', allow_networks: ['10.0.0.0/33'] }, 'allow_networks[0]'],
   [{ origin: 'https://api.example.com', ca_pem: 'x' }, 'ca_pem'],
+  [{ origin: 'https://api.example.com', ca_pem: '-----BEGIN CERTIFICATE-----\u0000' }, 'ca_pem'],
+  [{ origin: 'https://api.example.com', ca_pem: '-----BEGIN CERTIFICATE-----\udc00' }, 'ca_pem'],
 ];
 test('a target that is not valid is rejected with the name of the field', () => {
   for (const [fields, field] of badTargets) refusal(`targets[0].${field}`, () => parseTargets([fields]), fields);

@@ -47,10 +47,13 @@ test('a record of several kinds has the fields of its kind, and a map has few na
     [{ facts: [] }, 'facts: must be an object with at most 2 fields'],
     [{ facts: { a: 1, b: 1, c: 1 } }, 'facts: must be an object with at most 2 fields'],
     [{ facts: { secret: 1 } }, 'facts: has an invalid name'],
-    [{ facts: { a: -1 } }, 'facts: must have values that are texts of at most 3 characters, or whole numbers up to 9'],
+    [
+      { facts: { a: -1 } },
+      'facts: must have values that are well-formed texts of at most 3 characters, or whole numbers up to 9',
+    ],
     [
       { facts: { a: null } },
-      'facts: must have values that are texts of at most 3 characters, or whole numbers up to 9',
+      'facts: must have values that are well-formed texts of at most 3 characters, or whole numbers up to 9',
     ],
     [{ seal: 'A' }, 'seal: must be a word, or null'],
     [{ id: 'a' }, 'body: has an unknown field; the allowed fields are place, facts, seal'],

@@ -288,7 +288,7 @@ test('a table has a column for each field, and its rules are those of values in 
       ['mac', 'text', false],
     ],
   );
-  assert.deepEqual([key, unique], [['id'], 'name']);
+  assert.deepEqual([key, unique], [['id'], { column: 'name', isCaseless: false }]);
   const brokenIn = (name: string, value: unknown) => columns.find((each) => each.name === name)?.rule(value) ?? null;
   for (const [name, value] of [
     ['name', 'member:a'],

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { slotPrivateKey, slotPublicKey } from '../../src/crypto/key-slots.ts';
 import { newShares } from '../../src/crypto/shares.ts';
+import { KEY_SLOTS } from '../../src/store/schema.ts';
 import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 
@@ -60,7 +61,21 @@ for (const [kind, name, parameters, message] of [
 
 test('two slots do not have shares of the same group', async () => {
   const slot = { kind: 'shamir', public_key: PUBLIC_KEY, parameters: QUORUM };
-  assert.equal((await service.admin.post(SLOTS, { ...slot, name: 'one' })).status, 201);
-  const second = await service.admin.post(SLOTS, { ...slot, name: 'two' });
-  assert.equal(assertRejected(second, 'INVALID_REQUEST'), 'parameters.group: is that of another key slot');
+  const both = await Promise.all(['one', 'two'].map((name) => service.admin.post(SLOTS, { ...slot, name })));
+  assert.deepEqual(both.map(({ status }) => status).sort(), [201, 409]);
+  const third = await service.admin.post(SLOTS, { ...slot, name: 'three' });
+  assert.match(assertRejected(third, 'ALREADY_EXISTS'), /^A key slot has this group of shares/);
+});
+
+test('names of slots that differ only in case are two names, also in a backup', async () => {
+  const slot = { kind: 'passphrase', public_key: PUBLIC_KEY, parameters: WORDS };
+  for (const name of ['Case', 'case']) assert.equal((await service.admin.post(SLOTS, { ...slot, name })).status, 201);
+  assert.deepEqual(KEY_SLOTS.unique, { column: 'name', isCaseless: false });
+});
+
+test('a parameter that a database cannot store is rejected', async () => {
+  for (const text of ['\u0000', '\ud800']) {
+    const slot = { name: 'odd', kind: 'passphrase', public_key: PUBLIC_KEY, parameters: { ...WORDS, x: text } };
+    assert.match(assertRejected(await service.admin.post(SLOTS, slot), 'INVALID_REQUEST'), /^parameters: must have/);
+  }
 });

@@ -313,7 +313,7 @@ const DECLARATIONS: Readonly<Record<string, Declaration>> = {
     'Values encrypted with the current data key, at the last count.',
     ({ inventory }) => inventory.read()?.encryptions ?? null,
   ),
-  leasehold_backup_age_seconds: gauge('Age of the newest complete backup in the log.', ({ inventory, vault }) => {
+  leasehold_backup_age_seconds: gauge('Age of the newest complete backup in the audit log.', ({ inventory, vault }) => {
     const at = inventory.read()?.backupAt ?? null;
     return at === null ? null : Math.max(0, vault.clock.now() - at) / 1000;
   }),

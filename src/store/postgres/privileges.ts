@@ -1,4 +1,4 @@
-/** The minimum privileges of the service's role, per table. It cannot change or delete audit entries. */
+/** The minimum privileges of the server's role, per table. It cannot change or delete audit entries. */
 import { StoreError } from '../errors.ts';
 import type { Connection } from './connection.ts';
 import { textArray } from './dialect.ts';

@@ -19,7 +19,7 @@ import { readAll, Statements } from './statements.ts';
 
 const ENTRY_COLUMNS = AUDIT_ENTRIES.list.parts.join('');
 
-/** A range of the log, for `toEntry`, which reads an array in the order of the columns. */
+/** A range of the audit log, for `toEntry`, which reads an array in the order of the columns. */
 const ENTRIES_IN_RANGE = `SELECT ${ENTRY_COLUMNS} FROM audit_entries WHERE seq BETWEEN ? AND ? ORDER BY seq LIMIT ?`;
 
 /** The same, but calls the function `gather` for each row. */

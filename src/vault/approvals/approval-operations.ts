@@ -130,7 +130,7 @@ function findVisible(
   return { code: seesAll || identity.kind !== 'operator' ? 'approval_not_found' : 'approver_required' };
 }
 
-/** Not recorded, as other reads of an operator. */
+/** Reads by operators are not recorded. */
 export function readApproval(context: Context, place: ApprovalPlace): Operation<{ approval: Approval; now: number }> {
   return operation(
     {
@@ -155,8 +155,6 @@ export function listApprovals(context: Context): Operation<{ agent: Agent | null
   });
 }
 
-// Expires and withdraws approvals. SOURCE: docs/approvals.md.
-
 /** An approval, and the path of its credential, with whose targets it is loaded. */
 export interface ApprovalPlace {
   readonly id: ApprovalId;
@@ -169,7 +167,7 @@ function readsOf({ id, path }: ApprovalPlace) {
   return { approval: id, credential: path, targets: path };
 }
 
-/** The approval without any effect from now on. */
+/** Ends the approval: it grants nothing afterwards. */
 function endApproval(
   approval: Approval,
   status: 'denied' | 'timed_out' | 'withdrawn',
@@ -181,8 +179,8 @@ function endApproval(
 }
 
 /**
- * Records that an approval timed out, or lost what it relied on. The server runs it: until then the time and the
- * comparison at each use decide the same.
+ * Records that an approval timed out or became void. Until the server submits it, each decision compares the time and
+ * the basis itself.
  */
 export function settleApproval(place: ApprovalPlace, digestOf: DigestOf): Operation<null> {
   return {
@@ -207,7 +205,7 @@ export function settleApproval(place: ApprovalPlace, digestOf: DigestOf): Operat
   };
 }
 
-/** Records an act of the server itself. */
+/** Records a change that the server makes itself. */
 function settled(eventType: EventType, approval: Approval, reason: string) {
   const resource = `approval:${approval.id}`;
   const policyName = approval.terms.policyNames[0] ?? null;
@@ -215,7 +213,7 @@ function settled(eventType: EventType, approval: Approval, reason: string) {
   return succeeded(null, entry, [putRow('approval', approval)]);
 }
 
-/** Why the answer would be about something else by now; null if it would not. */
+/** Why the approval is void; null if it is valid. */
 function whyVoid(state: BatchState, approval: Approval, digestOf: DigestOf): VoidCause | null {
   const { control } = state;
   const { agentId, agentName, action, path, basis } = approval;

@@ -9,7 +9,7 @@ const verifierKey = anyText({ wire: 'verifier_key' });
 const hashes = (description: string) => list(anyText(), { min: 0 }, { description });
 
 export const Checkpoint = shape('Checkpoint', {
-  origin: anyText({ description: 'The name of the log.' }),
+  origin: anyText({ description: 'The name of the audit log.' }),
   size: count(),
   rootText: anyText({
     wire: 'root',

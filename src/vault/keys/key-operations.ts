@@ -26,6 +26,10 @@ export function addKeySlot(context: Context, slot: KeySlot): Operation<KeySlot> 
     const { state, entry } = input;
     if (state.keySlots().some(({ name }) => name === slot.name))
       return denied(input, { code: 'name_taken', of: 'key slot' });
+    // WHY: a share names its slot by the group.
+    const { group } = slot.parameters;
+    if (group !== undefined && state.keySlots().some(({ parameters }) => parameters['group'] === group))
+      return denied(input, { code: 'slot_group_taken' });
     return succeeded(slot, entry('allowed', { reason: slot.kind }), [
       { kind: 'editKeyset', edit: { kind: 'addSlot', id: slot.id } },
       { kind: 'putKeySlot', slot },
@@ -55,7 +59,7 @@ function lostSlot(state: BatchState, text: string): { readonly id: SlotId; reado
   return id === undefined ? undefined : { id, kind: 'its row was altered' };
 }
 
-/** Records a test, which the service made before. `problem` is null if the slot opens the vault. */
+/** Records a test, which the server made before. `problem` is null if the slot opens the vault. */
 export function testKeySlot(context: Context, name: SlotName, problem: string | null): Operation<boolean> {
   const resource = resourceOf(name);
   const spec = { context, permission: 'key.slot_test', resource, reads: READS } as const;

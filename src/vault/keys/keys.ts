@@ -19,15 +19,19 @@ import {
   rotateRootKey,
   testKeySlot,
 } from './key-operations.ts';
-import { isAttended, type KeySlot, type NewSlot, type SlotId, type SlotName } from './keyset.ts';
+import { isAttended, KeySlot, type NewSlot, type SlotId, type SlotName } from './keyset.ts';
+
+const { maxRows: MAX_SLOTS } = KeySlot;
 
 export async function addSlot(vault: Vault, context: Context, request: NewSlot): Promise<KeySlot> {
   const { ledger, keys, clock, slotSecrets } = vault;
   const { name, kind } = request;
   // ORDER: a caller that will be rejected causes no call to another service.
   const slots = await ledger.read(listKeySlots(context));
+  if (slots.length >= MAX_SLOTS)
+    throw invalidRequest('name', `a vault has at most ${MAX_SLOTS} key slots; remove one first`);
   const { publicKey, parameters } = isAttended(kind)
-    ? attendedSlot(request, slots)
+    ? attendedSlot(request)
     : await slotSecrets.create(kind, request.key, keys.vaultId).then(({ secret, parameters }) => ({
         publicKey: slotPublicKey(slotPrivateKey(secret)),
         parameters,
@@ -37,28 +41,19 @@ export async function addSlot(vault: Vault, context: Context, request: NewSlot):
 }
 
 /** @throws INVALID_REQUEST for a slot whose secret no command could compute again */
-function attendedSlot(
-  { kind, publicKey, parameters, key }: NewSlot,
-  slots: readonly KeySlot[],
-): Pick<KeySlot, 'publicKey' | 'parameters'> {
+function attendedSlot({ kind, publicKey, parameters, key }: NewSlot): Pick<KeySlot, 'publicKey' | 'parameters'> {
   if (key !== null) throw invalidRequest('key', 'is not allowed for this kind');
   if (publicKey === null || !isSlotPublicKey(publicKey)) {
     throw invalidRequest('public_key', 'must be the base64 of an X25519 public key of 32 bytes');
   }
   if (kind === 'passphrase') parsePassphraseParameters(parameters);
-  if (kind === 'shamir') {
-    assertShareParameters(parameters);
-    // WHY: a share names its slot by the group.
-    if (slots.some((slot) => slot.parameters['group'] === parameters['group'])) {
-      throw invalidRequest('parameters.group', 'is that of another key slot');
-    }
-  }
+  if (kind === 'shamir') assertShareParameters(parameters);
   return { publicKey, parameters };
 }
 
 /**
  * Whether the slot opens the vault. `publicKey` is what a command computed from the secret of an attended slot; the
- * service gets the secret of another kind itself.
+ * server gets the secret of another kind itself.
  */
 export async function testSlot(
   vault: Vault,
@@ -89,7 +84,7 @@ export async function rotateKey(vault: Vault, context: Context, which: keyof typ
   if (which === 'data') vault.reencryption.begin();
 }
 
-/** Replaces the key that signs checkpoints, because other entries may have been at the same places of the log. */
+/** Replaces the key that signs checkpoints, because other entries may have been at the same places of the audit log. */
 export function newSigningKey(): Change {
   return { kind: 'editKeyset', edit: { kind: 'addSigningKey', seed: new Secret(newKey()) } };
 }

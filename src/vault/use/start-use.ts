@@ -38,7 +38,7 @@ export interface BrokeredRequest {
   readonly request: UseRequest | BaseUrlRequest;
   /** Shortens the lease; at most the policy's TTL is granted. */
   readonly ttlSeconds: TtlSeconds | null;
-  /** The caller's words for the log; null if it gave none. */
+  /** The caller's words for the audit log; null if it gave none. */
   readonly purpose: string | null;
 }
 

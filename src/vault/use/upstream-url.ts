@@ -31,7 +31,7 @@ const LABEL = '[a-z0-9](?:[a-z0-9_-]{0,61}[a-z0-9])?';
 const DNS_NAME = new RegExp(`^(?=.{1,253}$)(?:${LABEL}\\.)*(?!\\d+$|0x)(?=[a-z0-9-]*[a-z])${LABEL}$`);
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
 const IPV4 = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
-/** The connection checks whether it is an address; a zone is never allowed. */
+/** The broker checks that it is an IP address; a zone id is never allowed. */
 const BRACKETED = /^\[[0-9a-f:.]{2,45}\]$/;
 /** Visible ASCII without the characters that some parsers interpret as another one, and without `#`. */
 const PATH_AND_QUERY = /^\/[!$-;=?-[\]_a-z~]*$/;
@@ -99,11 +99,11 @@ export function parseUrl(text: string, field = 'url'): UpstreamUrl {
   return { scheme, host: parseHost(host, field), port, ...parsePathAndQuery(path + query, field) };
 }
 
-// The grammars of the texts of a use besides its URL: the caller's purpose and headers. SOURCE: docs/api.md, "Brokered
-// use"; RFC 9110, 5.1 and 5.5.
+// The grammars of the purpose and the headers of a brokered request. SOURCE: docs/api.md, "Brokered use"; RFC 9110, 5.1
+// and 5.5.
 
 export const MAX_PURPOSE_LENGTH = 200;
-/** No control characters, because the log is printed on terminals, and PostgreSQL cannot store U+0000. */
+/** No control characters, because the audit log is printed on terminals, and PostgreSQL cannot store U+0000. */
 export const PURPOSE = /^\P{Cc}*$/u;
 export const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$/;
 /** Latin-1, as HTTP/1.1 sends it, without control characters. */

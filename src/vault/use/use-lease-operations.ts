@@ -1,6 +1,6 @@
 /**
- * Use leases, which work only through the vault. One with a token may be used instead of the agent's session, for one
- * credential. SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
+ * Use leases, which allow only brokered requests. The token of one replaces the agent's session for one credential.
+ * SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
  */
 
 import { actorId } from '../../core/identity.ts';
@@ -44,7 +44,7 @@ export function issueUseLease(context: Context, request: UseLeaseRequest): Opera
     (input) => {
       const { identity, state, entry } = input;
       if (identity.kind === 'admin' || identity.kind === 'operator') {
-        // Its token would end with no session, and a base URL is not for operators.
+        // The token would outlive the operator's session, and base URLs accept no operators.
         return denied(input, { code: 'agent_required' });
       }
       const decision = access(state, identity, 'use', path);
