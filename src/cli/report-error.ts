@@ -145,6 +145,8 @@ function approvalHint({ code, approvalId }: LeaseholdError): string | null {
 const LISTS: ReadonlyMap<string, string> = new Map([
   ['policy', 'To list the policies: leasehold policy list'],
   ['agent', 'To list the agents: leasehold agent list'],
+  ['operator', 'To list the operators: leasehold operator list'],
+  ['key', 'To list the key slots: leasehold key slot list'],
   ['lease', 'To list the leases of the last 7 days: leasehold lease list'],
 ]);
 
@@ -162,7 +164,11 @@ function hintFor({ code }: LeaseholdError, settings: Settings | null, { noun }: 
     case 'NOT_FOUND':
       return LISTS.get(noun) ?? 'To list the credentials that you may list: leasehold list';
     case 'BAD_KEY':
-      return 'Use --key-file FILE. To make a key and register it: leasehold agent add NAME';
+      return who !== undefined && 'name' in who && who.name.startsWith(OPERATOR_PREFIX)
+        ? 'Use --key-file FILE. To add an operator: leasehold operator add NAME'
+        : 'Use --key-file FILE. To make a key and register it: leasehold agent add NAME';
+    case 'VAULT_LOCKED':
+      return 'To unlock it, on the machine of the server: leasehold unlock';
     case 'ACCESS_DENIED':
       if (who !== undefined && mayBeAdministrator(who)) return null;
       if (who !== undefined && 'name' in who && who.name.startsWith(OPERATOR_PREFIX))

@@ -36,7 +36,7 @@ export async function openOffline(
   const opened = await openUnattended(stored, rootKey, slotSecretsOf(configuration, rootKey));
   if ('keys' in opened) return opened.keys;
   throw new StartupError(
-    `No unattended key slot opens ${vault}: give --slot-passphrase-file. ${opened.problems.join(' ')}`.trimEnd(),
+    `No unattended key slot opens ${vault}: give --root-key-file or --slot-passphrase-file. ${opened.problems.join(' ')}`.trimEnd(),
   );
 }
 

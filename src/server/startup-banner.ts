@@ -19,6 +19,15 @@ const STEPS_AFTER_A_LOSS = [
   ['audit accept-rollback', 'accepts the loss'],
 ] as const;
 
+const STEPS_WHILE_LOCKED = [['unlock', 'opens the vault with a manual key slot']] as const;
+
+/** The states in which the server starts, besides that in which it serves everything. */
+const STATES: Readonly<Record<string, string>> = {
+  rolled_back:
+    'Leasehold is in recovery mode: it serves health checks, and reading, verifying and exporting the audit log.',
+  locked: 'Leasehold is locked: it serves health checks and unlocking.',
+};
+
 /** The lines of the banner. A token that the operator supplied is never printed. */
 export function startupBanner(
   service: Pick<RunningServer, 'address' | 'adminToken' | 'warnings' | 'status'>,
@@ -26,7 +35,7 @@ export function startupBanner(
 ): string {
   const { dataDir, database, adminTokenFile, printsToken } = configuration;
   const { address, adminToken, warnings } = service;
-  const isRolledBack = service.status() === 'rolled_back';
+  const status = service.status();
   const { writtenTo } = adminToken;
   const token =
     writtenTo !== null && printsToken
@@ -36,14 +45,12 @@ export function startupBanner(
     ...(dataDir === join(homedir(), '.leasehold') ? [] : [`export LEASEHOLD_DATA_DIR=${quoteForShell(dataDir)}`]),
     ...(adminToken.writtenTo === null ? [`export LEASEHOLD_TOKEN_FILE=${quoteForShell(adminTokenFile ?? '')}`] : []),
   ];
-  const steps = isRolledBack ? STEPS_AFTER_A_LOSS : STEPS;
+  const steps = status === 'rolled_back' ? STEPS_AFTER_A_LOSS : status === 'locked' ? STEPS_WHILE_LOCKED : STEPS;
   const command = quoteWord(ownCommand(process.env));
   const width = Math.max(...steps.map(([words]) => words.length));
   return [
     ...warnings.map((line) => `WARNING  ${line}`),
-    isRolledBack
-      ? 'Leasehold is in recovery mode: it serves health checks, and reading, verifying and exporting the audit log.'
-      : 'Leasehold is ready.',
+    STATES[status] ?? 'Leasehold is ready.',
     '',
     `  address         ${address}`,
     ...consoleAddress(address, configuration).map((url) => `  console         ${url}`),

@@ -77,7 +77,7 @@ for (const [how, flags, exitCode, line] of [
     'without a person whom its slots need',
     [],
     1,
-    /^No unattended key slot opens the vault in the backup: give --slot-passphrase-file\. Key slot/,
+    /^No unattended key slot opens the vault in the backup: give --root-key-file or --slot-passphrase-file\. Key slot/,
   ],
   ['with two lines', passphraseIn(privateFile('several', `${PASSPHRASE}\nmore`)), 2, /several: must be one line/],
   ['with another encoding', passphraseIn(LATIN1), 2, /latin1 is not text in UTF-8\.$/],

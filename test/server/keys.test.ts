@@ -199,6 +199,16 @@ test('the output at startup has the token, or only the file with --print-token=n
   assert.match(readFileSync(join(ROOT, 'deploy/Containerfile'), 'utf8'), /^ENV LEASEHOLD_PRINT_TOKEN=never /m);
 });
 
+test('the output at startup of a locked server names the next step', () => {
+  const configuration = readConfiguration(['--data-dir', '/srv/vault'], {});
+  assert.ok(configuration);
+  const adminToken = { token: new Secret('t'), writtenTo: null };
+  const server = { address: 'http://127.0.0.1:7700', adminToken, warnings: [], status: () => 'locked' as const };
+  const text = startupBanner(server, configuration);
+  assert.match(text, /^Leasehold is locked: [\s\S]* unlock {2}opens the vault/);
+  assert.doesNotMatch(text, /openai/);
+});
+
 test('a token that the operator supplied in daemon.token is not deleted', async (t) => {
   const dataDir = await copyVault(t);
   const file = join(dataDir, 'daemon.token');

@@ -8,7 +8,7 @@ import { parseField } from '../../engine/field.ts';
 import { choice, type FlagValues, text, toggle, wholeNumber, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
-import { KeySlot, SLOT_KINDS, type SlotKind } from '../../vault/keys/keyset.ts';
+import { isAttended, KeySlot, SLOT_KINDS, type SlotKind } from '../../vault/keys/keyset.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import { EXIT } from '../errors.ts';
 import { describeSlots, readSecretFile, slotSecretOf } from '../passphrase.ts';
@@ -232,14 +232,12 @@ async function readSecret(invocation: Invocation, flags: FlagValues<typeof UNLOC
   }
   if (shareFile !== null) return checkedShare(new Secret(await readSecretFile(invocation, shareFile)));
   const slots = await invocation.connect(true).keys.attendedSlots(invocation);
-  const fitting = slots.filter(({ name, kind }) =>
-    flags.slot === null ? ['passphrase', 'shamir'].includes(kind) : name === flags.slot,
-  );
+  const fitting = slots.filter(({ name, kind }) => (flags.slot === null ? isAttended(kind) : name === flags.slot));
   const wanted = flags['passphrase-file'] === null ? fitting : fitting.filter(({ kind }) => kind === 'passphrase');
   const [slot, ...others] = wanted;
   if (slot === undefined || others.length > 0) {
-    const names = slots.map(({ name }) => name).join(', ');
-    throw new UsageError(`--slot must name one of the key slots: ${names}`);
+    const names = slots.flatMap(({ name, kind }) => (isAttended(kind) ? [name] : [])).join(', ');
+    throw new UsageError(`--slot must name one of the key slots that open manually: ${names}`);
   }
   if (slot.kind === 'shamir') return checkedShare(await askHidden(invocation, `Share of the key slot ${slot.name}`));
   if (slot.kind !== 'passphrase')

@@ -80,7 +80,7 @@ const add = defineCommand({
     }
     if (roles.includes('editor') && !roles.includes('admin')) {
       const grant = `leasehold policy put ${name}-edits --principal operator:${name} --resource 'PREFIX/*' --action store`;
-      printNotice(terminal, `An editor may touch what policies grant it, such as: ${grant}`);
+      printNotice(terminal, `An editor may act only on paths that policies grant it, such as: ${grant}`);
     }
   },
 });
