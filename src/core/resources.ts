@@ -72,10 +72,18 @@ export const KEYSET_SUBJECT = 'keyset';
 
 /** WHY made once: each retrieval asks for two subjects. */
 const SUBJECT_MAKERS = Object.fromEntries(
-  RECORDED_RESOURCES.map((resource) => [resource, subjectMaker(RESOURCES[resource].subject)]),
+  RECORDED_RESOURCES.map((resource) => [resource, subjectMaker(resource, RESOURCES[resource].subject)]),
 ) as Readonly<Record<RecordedResource, (row: object) => string>>;
 
-function subjectMaker({ prefix, fields, isCaseless }: SubjectSpec<string>): (row: object) => string {
+/** The beginning of the subjects of a resource, before the values of their fields. */
+export function subjectPrefix(resource: RecordedResource): string {
+  const { isPrefixed }: SubjectSpec<string> = RESOURCES[resource].subject;
+  return isPrefixed === true ? '' : `${resource}:`;
+}
+
+function subjectMaker(resource: RecordedResource, spec: SubjectSpec<string>): (row: object) => string {
+  const { fields, isCaseless } = spec;
+  const prefix = subjectPrefix(resource);
   const [first = '', ...others] = fields;
   return (row) => {
     const values = row as Readonly<Record<string, string | number>>;

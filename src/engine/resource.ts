@@ -70,12 +70,13 @@ export function shape<F extends Fields>(name: string, fields: F, check: Check<F>
   };
 }
 
-/** The subject of a row in the audit log: the prefix, and the values of the fields, joined with colons. */
+/** The subject of a row in the audit log: the resource's name and the values of the fields, joined with colons. */
 export interface SubjectSpec<N extends string> {
-  readonly prefix: string;
   readonly fields: readonly N[];
   /** Whether texts that differ only in case are one subject. */
   readonly isCaseless?: true;
+  /** Whether the first value begins with the name of the resource and a colon. */
+  readonly isPrefixed?: true;
 }
 
 /** A table whose rows are declared. */

@@ -2,7 +2,7 @@
  * What the log records about rows: the newest state of each, and walks through both in steps. SOURCE: docs/formats.md,
  * "State in the log".
  */
-import { HELD_RESOURCES, KEYSET_SUBJECT, RESOURCES, type RecordedResource } from '../core/resources.ts';
+import { HELD_RESOURCES, KEYSET_SUBJECT, RESOURCES, type RecordedResource, subjectPrefix } from '../core/resources.ts';
 import { toColumn } from '../engine/resource.ts';
 import { REMOVED } from '../vault/audit/audit-entry.ts';
 import { RESOURCE_TABLES } from './schema.ts';
@@ -45,7 +45,8 @@ export interface RecordedRow {
 
 /** The subject of a row as SQL over its columns, which `table` also has. */
 export function subjectIn(resource: RecordedResource, table: string = RESOURCE_TABLES[resource].name): Statement {
-  const { prefix, fields } = RESOURCES[resource].subject;
+  const prefix = subjectPrefix(resource);
+  const { fields } = RESOURCES[resource].subject;
   const name = fields.map((field) => nameIn(resource, `${table}.${toColumn(field)}`)).join(" || ':' || ");
   return raw(prefix === '' ? name : `'${prefix}' || ${name}`);
 }
@@ -69,9 +70,9 @@ const TIME_LENGTH = 13;
 
 /** The condition that a row is that of the subject of the entry `e`. */
 function isRowOfEntry(resource: RecordedResource): Statement {
-  const { prefix, fields } = RESOURCES[resource].subject;
+  const { fields } = RESOURCES[resource].subject;
   // Each field before the last one is a time.
-  const before = prefix.length + (fields.length - 1) * (TIME_LENGTH + 1);
+  const before = subjectPrefix(resource).length + (fields.length - 1) * (TIME_LENGTH + 1);
   const column = `${RESOURCE_TABLES[resource].name}.${toColumn(fields.at(-1) ?? '')}`;
   return raw(`${nameIn(resource, column)} = substr(e.subject, ${before + 1})`);
 }

@@ -17,7 +17,7 @@ export const Agent = resource('agent', {
   isHeld: true,
   // WHY the name and not the id: an agent that is registered again replaces what the audit log says about the previous
   // one, as its row does.
-  subject: { prefix: 'agent:', fields: ['name'], isCaseless: true },
+  subject: { fields: ['name'], isCaseless: true },
   fields: {
     /** Immutable: an agent registered again under the same name receives a new id and inherits nothing. */
     id: internal(text(grammar.id<AgentId>())),

@@ -83,7 +83,7 @@ const FIELDS = {
 export const APPROVAL_ROWS = stored({
   table: 'approvals',
   key: 'id',
-  subject: { prefix: 'approval:', fields: ['id'] },
+  subject: { fields: ['id'] },
   fields: FIELDS,
 });
 export type Approval = ValueOf<typeof FIELDS>;

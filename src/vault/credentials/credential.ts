@@ -34,7 +34,7 @@ const FIELDS = {
 export const CREDENTIAL_ROWS = stored({
   table: 'credentials',
   key: 'path',
-  subject: { prefix: 'credential:', fields: ['path'] },
+  subject: { fields: ['path'] },
   maxRows: 10_000_000,
   fields: FIELDS,
 });

@@ -78,8 +78,7 @@ export const Operator = resource('operator', {
   id: 'id',
   key: 'name',
   isHeld: true,
-  // The name begins with `operator:`.
-  subject: { prefix: '', fields: ['name'], isCaseless: true },
+  subject: { fields: ['name'], isCaseless: true, isPrefixed: true },
   fields: {
     /** Immutable, and of the same kind as agents' ids: sessions and leases are bound to either. */
     id: internal(text(grammar.id<AgentId>())),

@@ -71,7 +71,7 @@ export const Policy = resource('policy', {
   table: 'policies',
   key: 'name',
   isHeld: true,
-  subject: { prefix: 'policy:', fields: ['name'] },
+  subject: { fields: ['name'] },
   fields: {
     name: text(policyName, { example: 'some-name', label: 'Name' }),
     principal: text(PRINCIPAL, {

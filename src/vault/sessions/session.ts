@@ -22,7 +22,7 @@ export const SESSION_ROWS = stored({
   table: 'sessions',
   key: 'tokenHash',
   // WHY the time: subjects of logins are appended to the index, and the recent ones are a range of it.
-  subject: { prefix: 'session:', fields: ['issuedAt', 'tokenHash'] },
+  subject: { fields: ['issuedAt', 'tokenHash'] },
   fields: FIELDS,
 });
 export type Session = ValueOf<typeof FIELDS>;

@@ -198,7 +198,7 @@ const FIELDS = {
 export const TARGET_ROWS = stored({
   table: 'credential_targets',
   key: 'path',
-  subject: { prefix: 'targets:', fields: ['path'] },
+  subject: { fields: ['path'] },
   fields: FIELDS,
 });
 export type TargetBinding = ValueOf<typeof FIELDS>;
