@@ -1,8 +1,7 @@
 // A decision in process, by the compiled index of core, among 10,000 policies.
 
 import type { CredentialPath } from '../src/core/path.ts';
-import { decide } from '../src/vault/policies/decision.ts';
-import { PolicyIndex } from '../src/vault/policies/policy-index.ts';
+import { decide, PolicyIndex } from '../src/vault/policies/policy-index.ts';
 import { toFigure } from './measurement.ts';
 import { benchAgent, benchPath, benchPolicy, randomBelow } from './targets.ts';
 import type { Figure, Stage } from './types.ts';

@@ -19,7 +19,7 @@ import { type ChainTip, readVaultState, toStoredNodes } from '../src/ledger/vaul
 import { openKeys, readRootKey } from '../src/server/open-keys.ts';
 import type { Store } from '../src/store/port.ts';
 import { SqliteStore } from '../src/store/sqlite/store.ts';
-import type { StoredChange } from '../src/store/store.ts';
+import type { StoredChange } from '../src/store/stored-data.ts';
 import { readStoredKeys } from '../src/store/vault-metadata.ts';
 import type { AuditEntry, EntryWithoutMac } from '../src/vault/audit/audit-entry.ts';
 import type { StoredTreeNode } from '../src/vault/audit/proofs.ts';

@@ -8,7 +8,7 @@ import { serveBroker } from '../broker/broker-server.ts';
 
 const SERVER_FD = 3;
 
-// As in the server: each of a response of single bytes that waits takes some hundred.
+// WHY, as in the server: each waiting chunk of a single byte takes some hundred bytes of memory.
 setDefaultHighWaterMark(false, 16 * 1024);
 // WHY ignored: a signal to the process group ends the server in order, which needs its open requests. The end of the
 // server closes the socket.

@@ -41,7 +41,7 @@ function exitOnWriteError({ code = '' }: NodeJS.ErrnoException): void {
   process.exit(EXIT.ERROR);
 }
 
-/** For subcommands that clean up and handle errors of standard output themselves. */
+/** Ignores a closed pipe. Subcommands that must clean up call it and handle errors of standard output themselves. */
 export function ignoreBrokenPipe({ stdout }: Terminal): void {
   stdout.on('error', () => undefined).off('error', exitOnWriteError);
 }

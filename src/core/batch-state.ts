@@ -45,7 +45,7 @@ const keyIn = (resource: LoadedResource, row: object): unknown =>
 
 /** The rows that the store found for the keys of a batch. A row that does not exist is missing from its map. */
 export class LoadedRows {
-  /** By their keys. Rows without a valid MAC are left out, except for those of credentials. */
+  /** Maps from key to row. Rows without a valid MAC are skipped, except for credentials. */
   readonly rows = {
     session: new Map<TokenHash, Session>(),
     credential: new Map<CredentialPath, Credential>(),

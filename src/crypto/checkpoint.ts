@@ -3,7 +3,7 @@
  * SOURCE: docs/formats.md, "Checkpoints" and "Receipts".
  */
 import { createPublicKey, hash, type KeyObject, sign, verify } from 'node:crypto';
-import type { SigningKey } from './keyset.ts';
+import type { SigningKey } from './keyset-encryption.ts';
 import { decodeStrictBase64 } from './primitives.ts';
 import { decodeHash, encodeHash, type TreeHash, type TreeHead } from './tree.ts';
 import type { VaultKeys } from './vault-keys.ts';

@@ -28,7 +28,7 @@ import {
   openKeyring,
   type SigningKey,
   toKeyring,
-} from './keyset.ts';
+} from './keyset-encryption.ts';
 import { decodeStrictBase64, KEY_BYTES, newRootKey, timingSafeEqualText } from './primitives.ts';
 import { fieldsMac } from './row-mac.ts';
 

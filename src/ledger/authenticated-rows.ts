@@ -4,7 +4,7 @@ import type { Resource, RowOf } from '../core/resources.ts';
 import { isMac, rowMac } from '../crypto/row-mac.ts';
 import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { RESOURCE_TABLES } from '../store/schema.ts';
-import type { Authenticated, StoredPut } from '../store/store.ts';
+import type { Authenticated, StoredPut } from '../store/stored-data.ts';
 import type { Table } from '../store/table.ts';
 
 type RowKey = VaultKeys['row'];

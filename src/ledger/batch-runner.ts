@@ -12,7 +12,13 @@ import { newId } from '../crypto/primitives.ts';
 import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
-import type { ClusterState, ControlChanges, LoadedFromStore, StoredChange, StoreTransaction } from '../store/store.ts';
+import type {
+  ClusterState,
+  ControlChanges,
+  LoadedFromStore,
+  StoredChange,
+  StoreTransaction,
+} from '../store/stored-data.ts';
 import type { KeySlot } from '../vault/keys/keyset.ts';
 import { deleteExpired } from '../vault/policies/endpoints.ts';
 import type { Policy } from '../vault/policies/policy.ts';

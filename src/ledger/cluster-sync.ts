@@ -10,7 +10,7 @@ import { CompactRange } from '../crypto/tree.ts';
 import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
-import type { ClusterState, ClusterView, ControlChanges, Head, HeldRemove, LastEntry } from '../store/store.ts';
+import type { ClusterState, ClusterView, ControlChanges, Head, HeldRemove, LastEntry } from '../store/stored-data.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
 import { REMOVED } from '../vault/audit/audit-entry.ts';
 import { isAuthentic } from './authenticated-rows.ts';

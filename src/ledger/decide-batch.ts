@@ -15,7 +15,7 @@ import type { CompactRange, TreeNode } from '../crypto/tree.ts';
 import { dataKeyIdOf, decryptValue, encryptValue } from '../crypto/value-encryption.ts';
 import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { ApiError } from '../engine/errors.ts';
-import type { Head, StoredChange } from '../store/store.ts';
+import type { Head, StoredChange } from '../store/stored-data.ts';
 import {
   type AuditEntry,
   actionOf,

@@ -3,7 +3,7 @@
 import { DENIAL_CLASSES } from '../core/denial-kinds.ts';
 import { denialClassOf } from '../core/denials.ts';
 import { Counter, Histogram, LabelledCounter, LastHour } from '../core/measures.ts';
-import type { StoredChange } from '../store/store.ts';
+import type { StoredChange } from '../store/stored-data.ts';
 import type { AuditEntry } from '../vault/audit/audit-entry.ts';
 
 export class LedgerMeasures {

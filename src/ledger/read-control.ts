@@ -10,7 +10,7 @@ import { SetDigest } from '../crypto/row-mac.ts';
 import type { VaultKeys } from '../crypto/vault-keys.ts';
 import type { Store } from '../store/port.ts';
 import { readControlStates } from '../store/recorded-states.ts';
-import type { HeldPut } from '../store/store.ts';
+import type { HeldPut } from '../store/stored-data.ts';
 import { readHeldRows } from '../store/vault-metadata.ts';
 import { isAuthentic } from './authenticated-rows.ts';
 

@@ -11,7 +11,7 @@ import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { readEntries, readHead, readMacs } from '../store/audit-log.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/port.ts';
-import type { Head, LastEntry } from '../store/store.ts';
+import type { Head, LastEntry } from '../store/stored-data.ts';
 import { GENESIS_MAC } from '../vault/audit/audit-entry.ts';
 import type { StoredTreeNode } from '../vault/audit/proofs.ts';
 import type { Credential } from '../vault/credentials/credential.ts';

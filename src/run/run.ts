@@ -14,7 +14,7 @@ import { acquireLeases, releaseLeases } from './leases.ts';
 import { runOnPipes, type Streams } from './pipes.ts';
 import { loadPtyMaker, runOnPty, type Terminals } from './pty.ts';
 import { fillTemplates } from './references.ts';
-import { acquireUses, keepRenewed, type UseLeaseClient, useVariables } from './use-leases.ts';
+import { acquireUses, keepRenewed, type UseLeaseClient, useVariables } from './use-variables.ts';
 import { makePrivateFiles, type PrivateFiles } from './value-files.ts';
 
 /** The limit includes the name, `=` and the NUL at the end. SOURCE: execve(2), MAX_ARG_STRLEN. */

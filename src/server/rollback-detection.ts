@@ -11,7 +11,7 @@ import { StartupError } from '../platform/errors.ts';
 import { readEntries, readHead } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import { readNewestState } from '../store/recorded-states.ts';
-import type { Head } from '../store/store.ts';
+import type { Head } from '../store/stored-data.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
 import { IncompleteTreeError, LogTree } from '../vault/audit/log-tree.ts';
 import type { CheckpointFile } from './checkpoint-files.ts';

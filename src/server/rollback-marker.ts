@@ -10,7 +10,7 @@ import { fieldsMac, isMac } from '../crypto/row-mac.ts';
 import type { VaultKeys } from '../crypto/vault-keys.ts';
 import { checkPrivateFile, writePrivateFile } from '../platform/private-files.ts';
 import { OpenedFiles, type SyncFile } from '../store/sqlite/wal-sync.ts';
-import type { LastEntry } from '../store/store.ts';
+import type { LastEntry } from '../store/stored-data.ts';
 
 export type MarkedEntry = Pick<LastEntry, 'seq' | 'hmac'>;
 

@@ -16,7 +16,7 @@ import {
   scanUntilDeadline,
   sql,
 } from './statement.ts';
-import type { Authenticated } from './store.ts';
+import type { Authenticated } from './stored-data.ts';
 
 export interface ApprovalQuery {
   readonly agentId: AgentId | null;

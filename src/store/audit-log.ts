@@ -15,7 +15,7 @@ import {
   scanUntilDeadline,
   sql,
 } from './statement.ts';
-import type { Head, LastEntry } from './store.ts';
+import type { Head, LastEntry } from './stored-data.ts';
 
 export interface AuditFilter {
   readonly agentName: string | null;

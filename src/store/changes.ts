@@ -3,7 +3,7 @@
 import { addExposure } from './exposures.ts';
 import { APPROVAL_REQUESTS, BULK_REVOCATIONS, KEY_SLOTS, RESOURCE_TABLES, SPENT_CHALLENGES } from './schema.ts';
 import { raw, type Statement, sql } from './statement.ts';
-import type { StoredChange } from './store.ts';
+import type { StoredChange } from './stored-data.ts';
 import type { Table } from './table.ts';
 
 export interface ChangeTarget {

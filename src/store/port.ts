@@ -11,7 +11,7 @@ import type { StoredCheckpoint } from '../vault/audit/proofs.ts';
 import type { InitialKeys } from '../vault/keys/keyset.ts';
 import type { Dialect } from './dialect.ts';
 import type { Procedure } from './statement.ts';
-import type { Head, LoadedView, LogLocation, SeenEntry, StoreTransaction, SweepResult } from './store.ts';
+import type { Head, LoadedView, LogLocation, SeenEntry, StoreTransaction, SweepResult } from './stored-data.ts';
 
 /** A method rejects only with a `StoreError`. */
 export interface Store {

@@ -18,7 +18,7 @@ import { PostgresSource } from './postgres/transfer.ts';
 import { BUSY_TIMEOUT_MS, toStoreError } from './sqlite/database.ts';
 import { SqliteLogFile } from './sqlite/log-file.ts';
 import { SqliteSource } from './sqlite/transfer.ts';
-import type { LogLocation } from './store.ts';
+import type { LogLocation } from './stored-data.ts';
 import { readMetadata, type TransferSource, type VaultMetadata } from './transfer.ts';
 import { readStoredKeys } from './vault-metadata.ts';
 

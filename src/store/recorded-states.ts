@@ -7,7 +7,7 @@ import { toColumn } from '../engine/resource.ts';
 import { REMOVED } from '../vault/audit/audit-entry.ts';
 import { RESOURCE_TABLES } from './schema.ts';
 import { type ListStep, type Procedure, type Row, raw, type Statement, sql } from './statement.ts';
-import type { Authenticated } from './store.ts';
+import type { Authenticated } from './stored-data.ts';
 import type { Table } from './table.ts';
 
 /** The state of the newest entry with the subject; null if none has it. */

@@ -17,7 +17,7 @@ import { EXPOSURE_PROGRESS_ROWS, EXPOSURE_ROWS } from '../vault/exposure/exposur
 import { DATA_KEY_ROWS, KEYSET_ROWS, KeySlot } from '../vault/keys/keyset.ts';
 import { LEASE_ROWS, REVOCATION_ROWS } from '../vault/leases/lease.ts';
 import { SPENT_CHALLENGE_ROWS } from '../vault/sessions/session.ts';
-import type { Authenticated } from './store.ts';
+import type { Authenticated } from './stored-data.ts';
 import { Table } from './table.ts';
 
 /** The last entry that each stream has sent. */

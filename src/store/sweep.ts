@@ -5,7 +5,7 @@ import {
   ENDED_APPROVAL_RETENTION_MS,
   ENDED_SESSION_RETENTION_MS,
   type SweepResult,
-} from './store.ts';
+} from './stored-data.ts';
 
 /** Deletes up to `limit` rows of a kind. Returns the number of rows; null if none is due. */
 export type Removal = (now: number, limit: number) => Procedure<number | null>;

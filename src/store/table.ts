@@ -4,7 +4,7 @@ import { type AnyField, entriesOf, type Fields, type Form, type Grammar, type Va
 import { isStorable } from '../engine/kinds.ts';
 import { type StoredSpec, toColumn } from '../engine/resource.ts';
 import { type Row, raw, type Statement, sql, type Value } from './statement.ts';
-import type { Authenticated } from './store.ts';
+import type { Authenticated } from './stored-data.ts';
 import type { JsonFields, ValueRule } from './value-rules.ts';
 import * as rules from './value-rules.ts';
 
@@ -27,7 +27,7 @@ export interface Column {
 /** Rows that the server holds in memory. */
 const MAX_HELD_ROWS = 1_000_000;
 const MAX_JSON_LENGTH = 4 * 1024 * 1024;
-/** Up to the end of the year 9999. */
+/** The rule of a time: milliseconds since 1970, at most the end of the year 9999. */
 export const time = rules.integer(0, 253_402_300_799_999);
 export const mac = rules.base64(32, 32);
 /** WHY any character: whatever the server has recorded must be restored. What prints it escapes it. */

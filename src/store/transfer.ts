@@ -6,7 +6,7 @@ import { toHead } from './audit-log.ts';
 import { numberIn } from './dialect.ts';
 import { StoreError } from './errors.ts';
 import { type Procedure, type Row, raw, sql } from './statement.ts';
-import type { Head } from './store.ts';
+import type { Head } from './stored-data.ts';
 import { type Table, toValue } from './table.ts';
 
 /** The `vault` and `audit_head` rows. */

@@ -19,7 +19,7 @@ import {
   TABLES,
 } from './schema.ts';
 import { type Procedure, raw, type Statement, sql } from './statement.ts';
-import type { Authenticated } from './store.ts';
+import type { Authenticated } from './stored-data.ts';
 import type { Table } from './table.ts';
 
 /** Null for a new vault. */

@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { RewriteError, rewrite } from '../../src/cli/import/env-rewrite.ts';
-import { type ImportPlan, storeAll } from '../../src/cli/import/plan.ts';
+import { type ImportPlan, storeAll } from '../../src/cli/import/import-plan.ts';
 import { Leasehold } from '../../src/client/leasehold.ts';
 import { inParallel } from '../../src/platform/waiting.ts';
 import { Secret } from '../../src/vault/credentials/credential.ts';

@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { applyPlan, makePlan, type Plan, planLines, planRecord, type Step, widens } from '../../src/cli/policy/plan.ts';
+import {
+  applyPlan,
+  makePlan,
+  type Plan,
+  planLines,
+  planRecord,
+  type Step,
+  widens,
+} from '../../src/cli/policy/policy-plan.ts';
 import { LeaseholdError } from '../../src/client/errors.ts';
 import { directionOf, grantsAllOf } from '../../src/vault/policies/comparison.ts';
 import { Policy, type PolicyDraft, type PolicyInput } from '../../src/vault/policies/policy.ts';

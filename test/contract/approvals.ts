@@ -17,7 +17,7 @@ import {
 } from '../../src/store/approval-lists.ts';
 import type { Store } from '../../src/store/port.ts';
 import type { ResultOf } from '../../src/store/statement.ts';
-import { type Authenticated, ENDED_APPROVAL_RETENTION_MS, type StoredChange } from '../../src/store/store.ts';
+import { type Authenticated, ENDED_APPROVAL_RETENTION_MS, type StoredChange } from '../../src/store/stored-data.ts';
 import type { Approval, ApprovalId, ApprovalKey, ApprovalStatus } from '../../src/vault/approvals/approval.ts';
 import { anApproval, anEntry, asPath, commit, find, storedPut, T0 } from './rows.ts';
 import type { Subject } from './store.ts';

@@ -8,7 +8,7 @@ import { readApprovalRequest } from '../../src/store/approval-lists.ts';
 import { readEntries, readHead } from '../../src/store/audit-log.ts';
 import { StoreError } from '../../src/store/errors.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { StoredChange, WriteSet } from '../../src/store/store.ts';
+import type { StoredChange, WriteSet } from '../../src/store/stored-data.ts';
 import { isDeregistered, readHeldRows } from '../../src/store/vault-metadata.ts';
 import {
   aCredential,

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { IdempotencyRecord } from '../../src/core/idempotency.ts';
 import type { AgentId } from '../../src/core/names.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { Authenticated } from '../../src/store/store.ts';
+import type { Authenticated } from '../../src/store/stored-data.ts';
 import { anEntry, aReply, commit, find, headAt, KEYS, keptReply, T0 } from './rows.ts';
 import type { Subject } from './store.ts';
 import { numbers, sum, sweepAll, sweepInSteps } from './sweeping.ts';

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import type { ActorName, AgentId, CredentialId } from '../../src/core/names.ts';
 import type { LeaseQuery } from '../../src/store/lease-lists.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { StoredChange } from '../../src/store/store.ts';
+import type { StoredChange } from '../../src/store/stored-data.ts';
 import {
   type BulkRevocation,
   ENDED_LEASE_RETENTION_MS,

@@ -20,7 +20,7 @@ import type { CredentialPath } from '../../src/core/path.ts';
 import type { Resource, RowOf } from '../../src/core/resources.ts';
 import { readHead } from '../../src/store/audit-log.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { Authenticated, Head, LoadedFromStore, StoredChange, WriteSet } from '../../src/store/store.ts';
+import type { Authenticated, Head, LoadedFromStore, StoredChange, WriteSet } from '../../src/store/stored-data.ts';
 import type { Agent } from '../../src/vault/agents/agent.ts';
 import type { Approval, ApprovalId, ApprovalKey } from '../../src/vault/approvals/approval.ts';
 import type { AuditEntry } from '../../src/vault/audit/audit-entry.ts';

@@ -1,5 +1,5 @@
 /**
- * The contract of the store, as `src/store/store.ts` states it, for every store. The test of a store calls
+ * The contract of the store, as `src/store/stored-data.ts` states it, for every store. The test of a store calls
  * `storeContract` with functions that create and open one.
  */
 import type { Store } from '../../src/store/port.ts';

@@ -5,9 +5,8 @@ import fc from 'fast-check';
 import { type AgentName, type PolicyName, parseAgentName } from '../../src/core/names.ts';
 import { type CredentialPath, parsePath } from '../../src/core/path.ts';
 import { matchingPatterns, nearestPattern, type Pattern, toRanges } from '../../src/core/pattern.ts';
-import { decide } from '../../src/vault/policies/decision.ts';
 import { ACTIONS, Policy } from '../../src/vault/policies/policy.ts';
-import { PolicyIndex } from '../../src/vault/policies/policy-index.ts';
+import { decide, PolicyIndex } from '../../src/vault/policies/policy-index.ts';
 import { runs } from '../kit/property.ts';
 import { decidePlainly, patternCovers, principalNames } from './reference.ts';
 

@@ -5,9 +5,9 @@ import fc from 'fast-check';
 import { parseAgentName } from '../../src/core/names.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { parsePattern } from '../../src/core/pattern.ts';
-import { decide, explain } from '../../src/vault/policies/decision.ts';
+import { explain } from '../../src/vault/policies/decision-text.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
-import { PolicyIndex } from '../../src/vault/policies/policy-index.ts';
+import { decide, PolicyIndex } from '../../src/vault/policies/policy-index.ts';
 import { runs } from '../kit/property.ts';
 
 const ANN = parseAgentName('ann');

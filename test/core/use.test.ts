@@ -16,12 +16,11 @@ import { remove } from '../../src/vault/credentials/credential-operations.ts';
 import { retrieve } from '../../src/vault/credentials/retrieve.ts';
 import type { Lease } from '../../src/vault/leases/lease.ts';
 import { Policy } from '../../src/vault/policies/policy.ts';
-import { checkUse, endUse } from '../../src/vault/use/running-uses.ts';
-import { type AdmittedRequest, startUse } from '../../src/vault/use/start-use.ts';
 import { parseMethod, parseTargets } from '../../src/vault/use/target.ts';
 import { deleteTargets, putTargets } from '../../src/vault/use/target-operations.ts';
 import { parseUrl } from '../../src/vault/use/upstream-url.ts';
 import { issueUseLease } from '../../src/vault/use/use-lease-operations.ts';
+import { type AdmittedRequest, checkUse, endUse, startUse } from '../../src/vault/use/use-operations.ts';
 import { decided } from '../kit/decided.ts';
 import { agentOf } from './approvals/world.ts';
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { entryMac } from '../../src/crypto/chain.ts';
 import type { VaultKeys } from '../../src/crypto/vault-keys.ts';
-import type { Head } from '../../src/store/store.ts';
+import type { Head } from '../../src/store/stored-data.ts';
 import { type AuditEntry, type EntryWithoutMac, GENESIS_MAC, type UseEnd } from '../../src/vault/audit/audit-entry.ts';
 import { type ChainBreak, ChainVerifier, verifyHead } from '../../src/vault/audit/verification/chain-verifier.ts';
 import { headOf } from '../kit/head.ts';

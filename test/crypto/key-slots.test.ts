@@ -4,7 +4,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isSlotPublicKey, slotPrivateKey, slotPublicKey, unwrapRoot, wrapRoot } from '../../src/crypto/key-slots.ts';
-import { decryptKeyset, encryptKeyset, type KeysetDocument, newKey, newKeyset } from '../../src/crypto/keyset.ts';
+import {
+  decryptKeyset,
+  encryptKeyset,
+  type KeysetDocument,
+  newKey,
+  newKeyset,
+} from '../../src/crypto/keyset-encryption.ts';
 import { VaultKeys } from '../../src/crypto/vault-keys.ts';
 import { Secret } from '../../src/vault/credentials/credential.ts';
 import type { KeySlot, SlotId, SlotName, StoredKeys, VaultId } from '../../src/vault/keys/keyset.ts';

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Head } from '../../src/store/store.ts';
+import type { Head } from '../../src/store/stored-data.ts';
 import { headWords } from '../../src/vault/audit/audit-entry.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 

@@ -3,7 +3,7 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { slotPrivateKey, slotPublicKey, wrapRoot } from '../../src/crypto/key-slots.ts';
-import { encryptKeyset } from '../../src/crypto/keyset.ts';
+import { encryptKeyset } from '../../src/crypto/keyset-encryption.ts';
 import { parseRootKey, VaultKeys } from '../../src/crypto/vault-keys.ts';
 import type { KeySlot, SlotId, SlotName, VaultId } from '../../src/vault/keys/keyset.ts';
 

@@ -12,7 +12,7 @@ import { decodeChallengeId, deriveNonce, hashToken } from '../../src/crypto/toke
 import { CompactRange, encodeHash } from '../../src/crypto/tree.ts';
 import { decryptValue } from '../../src/crypto/value-encryption.ts';
 import { APPROVALS } from '../../src/store/schema.ts';
-import type { Head } from '../../src/store/store.ts';
+import type { Head } from '../../src/store/stored-data.ts';
 import type { Approval } from '../../src/vault/approvals/approval.ts';
 import {
   type AuditEntry,

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { headMac } from '../../src/crypto/chain.ts';
 import { CompactRange } from '../../src/crypto/tree.ts';
-import type { Head } from '../../src/store/store.ts';
+import type { Head } from '../../src/store/stored-data.ts';
 import { GENESIS_MAC } from '../../src/vault/audit/audit-entry.ts';
 
 /** The head record of a log whose entries have the MACs, as a holder of the audit key can write it. */

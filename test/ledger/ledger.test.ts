@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Operation } from '../../src/core/operation.ts';
 import { ApiError } from '../../src/engine/errors.ts';
 import { readHead } from '../../src/store/audit-log.ts';
-import type { StoreTransaction, WriteSet } from '../../src/store/store.ts';
+import type { StoreTransaction, WriteSet } from '../../src/store/stored-data.ts';
 import { serviceEvent } from '../../src/vault/audit/lifecycle.ts';
 import { remove } from '../../src/vault/credentials/credential-operations.ts';
 import { intent, result } from '../core/intents.ts';

@@ -9,7 +9,7 @@ import { LeaseholdError } from '../../src/client/errors.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { parseBindings, parseUses, type UseBinding } from '../../src/run/bindings.ts';
 import { run } from '../../src/run/run.ts';
-import { keepRenewed, type UseLeaseClient, useVariables } from '../../src/run/use-leases.ts';
+import { keepRenewed, type UseLeaseClient, useVariables } from '../../src/run/use-variables.ts';
 import { SERVICES } from '../../src/vault/catalogue/catalogue.ts';
 import { sdkEnvironment, tokenPrefix } from '../../src/vault/catalogue/sdk-environment.ts';
 import { Secret } from '../../src/vault/credentials/credential.ts';

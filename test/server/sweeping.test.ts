@@ -6,7 +6,7 @@ import { startClock } from '../../src/ledger/clock.ts';
 import { startSweeping } from '../../src/server/background-tasks.ts';
 import { createLog, type ServerLog, withoutRepetitions } from '../../src/server/log.ts';
 import { StoreError } from '../../src/store/errors.ts';
-import type { SweepResult } from '../../src/store/store.ts';
+import type { SweepResult } from '../../src/store/stored-data.ts';
 import { aLease, commit, KEYS, leased, T0 } from '../contract/rows.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
 import { keepDatabase, openStore } from '../kit/stores.ts';

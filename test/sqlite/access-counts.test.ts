@@ -10,7 +10,7 @@ import type { CredentialId } from '../../src/core/names.ts';
 import { ALL_PATHS } from '../../src/core/pattern.ts';
 import { FIRST_CREDENTIAL, listCredentials } from '../../src/store/credential-lists.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
-import type { StoredChange } from '../../src/store/store.ts';
+import type { StoredChange } from '../../src/store/stored-data.ts';
 import { aCredential, anEntry, commit, headAt, KEY_CHECK, KEYS, stored, T0 } from '../contract/rows.ts';
 import { type Scope, temporaryDirectory } from '../kit/directory.ts';
 import { runs } from '../kit/property.ts';

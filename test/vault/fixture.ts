@@ -18,7 +18,7 @@ import { readEntries } from '../../src/store/audit-log.ts';
 import type { Store } from '../../src/store/port.ts';
 import type { SyncFile } from '../../src/store/sqlite/wal-sync.ts';
 import type { Procedure } from '../../src/store/statement.ts';
-import type { WriteSet } from '../../src/store/store.ts';
+import type { WriteSet } from '../../src/store/stored-data.ts';
 import { readHighWaterTime, readStoredKeys } from '../../src/store/vault-metadata.ts';
 import { AgentBudgets, type BudgetLimits, DEFAULT_BUDGETS } from '../../src/vault/agents/agent-budgets.ts';
 import { RetryingAgentKeys } from '../../src/vault/agents/retrying-agent-keys.ts';

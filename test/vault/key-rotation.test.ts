@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exportAuditKeys, importAuditKeys } from '../../src/crypto/chain.ts';
-import { newKey } from '../../src/crypto/keyset.ts';
+import { newKey } from '../../src/crypto/keyset-encryption.ts';
 import { FIRST_VERSION, listVersionsToReencrypt, type VersionCursor } from '../../src/store/encrypted-values.ts';
 import type { ResultOf } from '../../src/store/statement.ts';
 import { readEncryptionCounts } from '../../src/store/vault-metadata.ts';

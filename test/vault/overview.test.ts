@@ -13,9 +13,9 @@ import { Advisories } from '../../src/vault/overview/advisories.ts';
 import { readTree } from '../../src/vault/overview/credential-tree.ts';
 import { decideCells } from '../../src/vault/overview/matrix.ts';
 import { search } from '../../src/vault/overview/search.ts';
-import { decide, explain } from '../../src/vault/policies/decision.ts';
+import { explain } from '../../src/vault/policies/decision-text.ts';
 import { ACTIONS, Policy } from '../../src/vault/policies/policy.ts';
-import { PolicyIndex } from '../../src/vault/policies/policy-index.ts';
+import { decide, PolicyIndex } from '../../src/vault/policies/policy-index.ts';
 import { admin, CONNECTED, inFrontOfReads, openVault, put, settle, toPath } from './fixture.ts';
 
 test('equal names and those that begin with the text come first, also if others have used up the limit', async (t) => {

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LogLocation } from '../../src/store/store.ts';
+import type { LogLocation } from '../../src/store/stored-data.ts';
 import { authorizeVerification, readProgress } from '../../src/vault/audit/audit.ts';
 import { Verifier } from '../../src/vault/audit/verification/verifier.ts';
 import { scaled } from '../kit/scale.ts';

@@ -5,7 +5,7 @@ import { UsageError } from '../../platform/errors.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
 import type { EnvFile } from '../import/env-rewrite.ts';
-import { parsePrefix } from '../import/plan.ts';
+import { parsePrefix } from '../import/import-plan.ts';
 import { runImport } from '../import/run-import.ts';
 import { type ImportSource, readEnv, SOURCE_FORMATS, type SourceFormat } from '../import/source.ts';
 import { decodeUtf8, inputName, readInput } from '../input.ts';

@@ -14,7 +14,7 @@ import { exitLike } from '../../run/child-process.ts';
 import type { LeaseClient } from '../../run/leases.ts';
 import { acquireLeases, releaseLeases } from '../../run/leases.ts';
 import { fillTemplates, parseTemplate } from '../../run/references.ts';
-import type { UseLeaseClient } from '../../run/use-leases.ts';
+import type { UseLeaseClient } from '../../run/use-variables.ts';
 import { ErrorWithHint, withDenialHint } from '../call-hints.ts';
 import { type Command, defineCommand, type Invocation, TTL } from '../command.ts';
 import { readTextInput } from '../input.ts';

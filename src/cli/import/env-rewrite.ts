@@ -9,7 +9,7 @@ import { errnoSuffix } from '../../platform/errors.ts';
 import { parseEnvFile } from '../../run/env-file.ts';
 import { writeReference } from '../../run/references.ts';
 import { openDirectly, readHandle } from '../input.ts';
-import { type ImportRow, toPath } from './plan.ts';
+import { type ImportRow, toPath } from './import-plan.ts';
 
 export interface EnvFile {
   readonly path: string;

@@ -18,7 +18,7 @@ import {
   makePlan,
   type PlanOptions,
   storeAll,
-} from './plan.ts';
+} from './import-plan.ts';
 import type { ImportSource } from './source.ts';
 
 const MAX_ROWS_SHOWN = 200;

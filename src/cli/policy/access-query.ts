@@ -14,9 +14,9 @@ import {
   type Explanation as CoreExplanation,
   explainAccess as explanationOf,
 } from '../../vault/policies/access-explanation.ts';
-import { decide, explain } from '../../vault/policies/decision.ts';
+import { explain } from '../../vault/policies/decision-text.ts';
 import { ACTIONS, isAction, Policy, type PolicyDraft } from '../../vault/policies/policy.ts';
-import { PolicyIndex } from '../../vault/policies/policy-index.ts';
+import { decide, PolicyIndex } from '../../vault/policies/policy-index.ts';
 import { parseMethod } from '../../vault/use/target.ts';
 import { parseUrl } from '../../vault/use/upstream-url.ts';
 import { toCell } from '../output/cells.ts';

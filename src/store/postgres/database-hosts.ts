@@ -4,7 +4,7 @@
  * another host is used. INVARIANT: no two open connections are to different hosts.
  */
 import { StoreError } from '../errors.ts';
-import type { LogLocation, SeenEntry } from '../store.ts';
+import type { LogLocation, SeenEntry } from '../stored-data.ts';
 import { Connection } from './connection.ts';
 import type { PostgresAddress } from './database-url.ts';
 import type { Purpose } from './driver.ts';

@@ -4,7 +4,7 @@
  * that such a server returns reaches a caller.
  */
 import { StoreError } from '../errors.ts';
-import type { SeenEntry } from '../store.ts';
+import type { SeenEntry } from '../stored-data.ts';
 import type { Connection } from './connection.ts';
 
 /** The server of the connection lacks an entry that this process has seen. */

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreError } from '../errors.ts';
-import type { SeenEntry } from '../store.ts';
+import type { SeenEntry } from '../stored-data.ts';
 import { Connection, READ_ONLY, withDeadline } from './connection.ts';
 import { type DatabaseHost, describeHost, type PostgresAddress } from './database-url.ts';
 import { toStoreError } from './errors.ts';

@@ -16,7 +16,7 @@ import { MAX_APPROVALS_OF_KEY } from '../approval-lists.ts';
 import { newestState, subjectIn, toStates } from '../recorded-states.ts';
 import { CREDENTIALS, KEY_SLOTS, LEASES, RESOURCE_TABLES } from '../schema.ts';
 import { type Row, raw, type Statement, sql } from '../statement.ts';
-import type { Authenticated, ControlChanges, HeldPut, HeldRemove, LoadedFromStore } from '../store.ts';
+import type { Authenticated, ControlChanges, HeldPut, HeldRemove, LoadedFromStore } from '../stored-data.ts';
 import type { Table } from '../table.ts';
 import type { Connection } from './connection.ts';
 import { numberArray, textArray } from './dialect.ts';

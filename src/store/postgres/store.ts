@@ -18,7 +18,7 @@ import type {
   StoreTransaction,
   SweepResult,
   WriteSet,
-} from '../store.ts';
+} from '../stored-data.ts';
 import { insertVault } from '../vault-metadata.ts';
 import type { Connection } from './connection.ts';
 import { Hosts } from './database-hosts.ts';

@@ -6,7 +6,7 @@
 import { ENDED_LEASE_RETENTION_MS } from '../../vault/leases/lease.ts';
 import { foldExposures } from '../exposures.ts';
 import { type Procedure, sql } from '../statement.ts';
-import type { SweepResult } from '../store.ts';
+import type { SweepResult } from '../stored-data.ts';
 import { deleteRows, type Removal, type SweepBounds, sweepRows } from '../sweep.ts';
 import type { Connection } from './connection.ts';
 import { EPOCHS_RETAINED } from './loader.ts';

@@ -9,7 +9,7 @@ import type { CredentialPath } from '../../core/path.ts';
 import { LAST_ENTRY, toHead, toLastEntry } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
 import type { Row } from '../statement.ts';
-import type { ClusterState, Head, LoadedView, SeenEntry, StoreTransaction, WriteSet } from '../store.ts';
+import type { ClusterState, Head, LoadedView, SeenEntry, StoreTransaction, WriteSet } from '../stored-data.ts';
 import { type Connection, withDeadline } from './connection.ts';
 import { toStoreError } from './errors.ts';
 import { describeMissing, LostEntryError } from './fence.ts';

@@ -4,7 +4,7 @@ import { insertHead } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
 import { RESOURCE_TABLES, TABLES } from '../schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from '../statement.ts';
-import type { SeenEntry } from '../store.ts';
+import type { SeenEntry } from '../stored-data.ts';
 import type { Table } from '../table.ts';
 import {
   assertNumbers,

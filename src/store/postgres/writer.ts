@@ -15,7 +15,7 @@ import {
   SPENT_CHALLENGES,
 } from '../schema.ts';
 import { type Row, raw, type Statement, sql } from '../statement.ts';
-import type { Head, HeldPut, HeldRemove, StoredChange, StoredPut, WriteSet } from '../store.ts';
+import type { Head, HeldPut, HeldRemove, StoredChange, StoredPut, WriteSet } from '../stored-data.ts';
 import type { Table } from '../table.ts';
 import type { Connection } from './connection.ts';
 import { insertItems, upsertItems } from './insert-rows.ts';

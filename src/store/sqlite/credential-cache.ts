@@ -7,7 +7,7 @@ import { LRUCache } from 'lru-cache';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Credential, CredentialVersion } from '../../vault/credentials/credential.ts';
-import type { Authenticated, WriteSet } from '../store.ts';
+import type { Authenticated, WriteSet } from '../stored-data.ts';
 import type { CountRowId } from './access-counts.ts';
 
 export interface CachedCredential {

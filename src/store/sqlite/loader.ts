@@ -8,7 +8,7 @@ import type { CredentialVersion } from '../../vault/credentials/credential.ts';
 import { MAX_APPROVALS_OF_KEY } from '../approval-lists.ts';
 import { CREDENTIAL_VERSIONS, CREDENTIALS, KEY_SLOTS, LEASES, RESOURCE_TABLES } from '../schema.ts';
 import type { Row } from '../statement.ts';
-import type { Authenticated, LoadedFromStore } from '../store.ts';
+import type { Authenticated, LoadedFromStore } from '../stored-data.ts';
 import type { Table } from '../table.ts';
 import type { CountRowId } from './access-counts.ts';
 import type { CachedCredential, CredentialCache, RecordedCredential } from './credential-cache.ts';

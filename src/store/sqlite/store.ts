@@ -11,7 +11,7 @@ import type { Dialect } from '../dialect.ts';
 import type { DiskMeasures, Store, StoreMeasures, StreamLog } from '../port.ts';
 import { KEY_SLOTS, KEYSET } from '../schema.ts';
 import { type Procedure, sql } from '../statement.ts';
-import type { Committed, Head, LoadedView, LogLocation, StoreTransaction, WriteSet } from '../store.ts';
+import type { Committed, Head, LoadedView, LogLocation, StoreTransaction, WriteSet } from '../stored-data.ts';
 import { insertVault } from '../vault-metadata.ts';
 import { AccessCounts, type CountingOptions, type CountRowId } from './access-counts.ts';
 import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';

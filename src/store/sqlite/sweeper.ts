@@ -9,7 +9,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { ENDED_LEASE_RETENTION_MS } from '../../vault/leases/lease.ts';
 import { foldExposures } from '../exposures.ts';
 import { type Procedure, raw, sql } from '../statement.ts';
-import type { SweepResult } from '../store.ts';
+import type { SweepResult } from '../stored-data.ts';
 import { type Removal, sweepRows } from '../sweep.ts';
 import { inTransaction } from './database.ts';
 import { removeFromBlock } from './lease-blocks.ts';

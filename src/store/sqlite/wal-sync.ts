@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { Histogram } from '../../core/measures.ts';
 import { errnoSuffix } from '../../platform/errors.ts';
 import { StoreError } from '../errors.ts';
-import type { LastEntry } from '../store.ts';
+import type { LastEntry } from '../stored-data.ts';
 
 /** Resolves when all previous writes to the open file are on disk. */
 export type SyncFile = (descriptor: number) => Promise<void>;

@@ -7,7 +7,7 @@ import type { Lease } from '../../vault/leases/lease.ts';
 import { writeChange } from '../changes.ts';
 import { AUDIT_ENTRIES, AUDIT_TREE, CREDENTIAL_VERSIONS, CREDENTIALS, LEASES } from '../schema.ts';
 import { raw, sql } from '../statement.ts';
-import type { Authenticated, StoredChange, WriteSet } from '../store.ts';
+import type { Authenticated, StoredChange, WriteSet } from '../stored-data.ts';
 import type { AccessCounts, CountRowId } from './access-counts.ts';
 import { inTransaction } from './database.ts';
 import { LeaseBlockWriter } from './lease-blocks.ts';

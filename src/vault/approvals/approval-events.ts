@@ -1,7 +1,7 @@
 /** The outcomes of approvals, as this node commits them: for metrics and for webhooks. */
 
 import { Counter, Histogram } from '../../core/measures.ts';
-import type { StoredChange } from '../../store/store.ts';
+import type { StoredChange } from '../../store/stored-data.ts';
 import type { Approval, ApprovalId } from './approval.ts';
 
 const APPROVAL_OUTCOMES = ['approved', 'denied', 'timed_out', 'withdrawn'] as const;

@@ -17,7 +17,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { NEVER_ABORTED } from '../../ledger/single-flight.ts';
 import { countApprovals, findAnswered, NEWEST_APPROVAL } from '../../store/approval-lists.ts';
 import type { Store } from '../../store/port.ts';
-import type { StoredChange } from '../../store/store.ts';
+import type { StoredChange } from '../../store/stored-data.ts';
 import { type AgentBudgets, withBudget } from '../agents/agent-budgets.ts';
 import type { ApprovedAction } from '../policies/approval-rule.ts';
 import type { UseRequest } from '../use/target.ts';

@@ -20,7 +20,7 @@ import type { EventType } from '../../core/permissions.ts';
 import type { Agent } from '../agents/agent.ts';
 import { draftEntry } from '../audit/audit-entry.ts';
 import { hasRole } from '../operators/operator.ts';
-import { decide } from '../policies/decision.ts';
+import { decide } from '../policies/policy-index.ts';
 import {
   type Approval,
   type ApprovalId,

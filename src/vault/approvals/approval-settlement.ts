@@ -10,7 +10,7 @@ import type { Ledger } from '../../ledger/ledger.ts';
 import { findLiveApprovals, findTimedOut } from '../../store/approval-lists.ts';
 import type { Store } from '../../store/port.ts';
 import type { ResultOf } from '../../store/statement.ts';
-import type { StoredChange } from '../../store/store.ts';
+import type { StoredChange } from '../../store/stored-data.ts';
 import { yieldToEventLoop } from '../paging.ts';
 import { settleApproval } from './approval-operations.ts';
 

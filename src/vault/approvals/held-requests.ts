@@ -10,8 +10,8 @@ import { Sha256, sha256Base64 } from '../../crypto/primitives.ts';
 import { ApiError } from '../../engine/errors.ts';
 import { NEVER_ABORTED } from '../../ledger/single-flight.ts';
 import { nameVersion, type RetrieveRequest } from '../credentials/retrieve.ts';
-import { type AdmittedRequest, startUse } from '../use/start-use.ts';
 import { originOf, type UseRequest } from '../use/target.ts';
+import { type AdmittedRequest, startUse } from '../use/use-operations.ts';
 import type { ReceivedRequest } from '../use/uses.ts';
 import type { ApprovalHolds, HeldRequest } from './approval-holds.ts';
 

@@ -15,7 +15,7 @@ import {
 } from '../../store/audit-log.ts';
 import type { Store } from '../../store/port.ts';
 import type { CountStep } from '../../store/statement.ts';
-import type { Head } from '../../store/store.ts';
+import type { Head } from '../../store/stored-data.ts';
 import { inSteps, type Listing, type PageRequest, readListing, sliceListing } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 import type { AuditEntry } from './audit-entry.ts';

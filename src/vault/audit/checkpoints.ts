@@ -18,7 +18,7 @@ import type { Clock } from '../../ledger/clock.ts';
 import { NEVER_ABORTED, SingleFlight } from '../../ledger/single-flight.ts';
 import { readHead, readNewestCheckpoint } from '../../store/audit-log.ts';
 import type { Store } from '../../store/port.ts';
-import type { Head } from '../../store/store.ts';
+import type { Head } from '../../store/stored-data.ts';
 import { readStoredKeys } from '../../store/vault-metadata.ts';
 
 export interface SignedCheckpoint extends LogCheckpoint {

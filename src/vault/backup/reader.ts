@@ -17,7 +17,7 @@ import { StoreError, storeErrorOf } from '../../store/errors.ts';
 import { type BackupSource, openBackupSource } from '../../store/readers.ts';
 import { AGENTS, TABLES } from '../../store/schema.ts';
 import type { Row } from '../../store/statement.ts';
-import type { LogLocation } from '../../store/store.ts';
+import type { LogLocation } from '../../store/stored-data.ts';
 import type { Table } from '../../store/table.ts';
 import type { CandidateKey } from './agent-keys.ts';
 

@@ -8,8 +8,8 @@ import type { CredentialPath } from '../../core/path.ts';
 import type { Agent } from '../agents/agent.ts';
 import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, VIEWER_POLICY } from '../leases/lease.ts';
 import { hasRole, type Operator } from '../operators/operator.ts';
-import { decide } from '../policies/decision.ts';
 import type { Action } from '../policies/policy.ts';
+import { decide } from '../policies/policy-index.ts';
 
 export type Access =
   | { readonly allowed: true; readonly policyName: string; readonly ttlSeconds: number }

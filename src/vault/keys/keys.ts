@@ -5,7 +5,7 @@
 import type { Change } from '../../core/change.ts';
 import type { Context } from '../../core/operation.ts';
 import { isSlotPublicKey, parsePassphraseParameters, slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
-import { newKey } from '../../crypto/keyset.ts';
+import { newKey } from '../../crypto/keyset-encryption.ts';
 import { newId } from '../../crypto/primitives.ts';
 import { assertShareParameters } from '../../crypto/shares.ts';
 import { invalidRequest } from '../../engine/errors.ts';

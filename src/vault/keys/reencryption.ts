@@ -6,7 +6,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Operation } from '../../core/operation.ts';
-import { newKey } from '../../crypto/keyset.ts';
+import { newKey } from '../../crypto/keyset-encryption.ts';
 import type { VaultKeys } from '../../crypto/vault-keys.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import {

@@ -3,6 +3,8 @@
 import { toApiError } from '../../core/denials.ts';
 import { type ChallengeId, OPERATOR_PREFIX, type OperatorName } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
+import { decodeEnrolment, encodeEnrolment } from '../../crypto/sign-in-codes.ts';
+import { decodeChallengeId, deriveNonce, encodeChallengeId, hashToken, newToken } from '../../crypto/tokens.ts';
 import {
   type AuthenticationResponseJSON,
   assertionOptions,
@@ -13,9 +15,7 @@ import {
   registrationOptions,
   toBase64url,
   type WebOrigin,
-} from '../../crypto/passkeys.ts';
-import { decodeEnrolment, encodeEnrolment } from '../../crypto/sign-in-codes.ts';
-import { decodeChallengeId, deriveNonce, encodeChallengeId, hashToken, newToken } from '../../crypto/tokens.ts';
+} from '../../crypto/webauthn.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import type { Secret } from '../credentials/credential.ts';
 import type { CurrentSession } from '../sessions/session.ts';
@@ -32,7 +32,7 @@ import {
   readOwnOperator,
 } from './passkey-operations.ts';
 
-export type { WebOrigin } from '../../crypto/passkeys.ts';
+export type { WebOrigin } from '../../crypto/webauthn.ts';
 
 /** The bytes that the authenticator stores with the passkey, by which a sign-in finds its operator. */
 const userHandle = ({ id }: Operator): Uint8Array => Buffer.from(id);

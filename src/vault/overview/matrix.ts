@@ -11,9 +11,10 @@ import {
   listCredentials,
 } from '../../store/credential-lists.ts';
 import { type ListReader, type PageRequest, readListing, Slice } from '../paging.ts';
-import { decide, explain, explainBriefly } from '../policies/decision.ts';
+import { explain, explainBriefly } from '../policies/decision-text.ts';
 import { ACTIONS } from '../policies/policy.ts';
 import type { PolicyIndex } from '../policies/policy-index.ts';
+import { decide } from '../policies/policy-index.ts';
 import type { Vault } from '../vault.ts';
 
 /** The length of the reasons in a response; further reasons are brief. WHY: turning 13 MB into JSON takes 30 ms. */
@@ -24,7 +25,7 @@ export interface MatrixRequest {
   /** Only agents whose names begin with it; empty for all. */
   readonly agentPrefix: string;
   readonly paths: PageRequest;
-  /** Only this path and the paths below it; null for all. */
+  /** The path that limits the matrix, with all paths below it; null for all. */
   readonly prefix: CredentialPath | null;
 }
 

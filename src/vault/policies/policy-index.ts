@@ -1,7 +1,8 @@
 /**
- * Indexes of policies: by the prefixes of their patterns, by the principals that they name, and both together.
- * A decision costs the depth of the path, and not the number of policies.
+ * Indexes of policies, by the prefixes of their patterns, by the principals that they name, and by both; and the
+ * decision. A decision costs the depth of the path, and not the number of policies.
  */
+import type { DenialOf } from '../../core/denials.ts';
 import type { PolicyName, PrincipalName } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import {
@@ -13,7 +14,15 @@ import {
   toRanges,
   unionOf,
 } from '../../core/pattern.ts';
-import { type Action, hasExpired, type Policy, type Principal, principalOf } from './policy.ts';
+import {
+  type Action,
+  hasExpired,
+  isAction,
+  type Policy,
+  type Principal,
+  principalOf,
+  type TtlSeconds,
+} from './policy.ts';
 
 /** Counts strings by length, so that a lookup can skip lengths that no string has. */
 class LengthMultiset {
@@ -285,4 +294,23 @@ export class PolicyIndex {
   hasAction(name: PrincipalName, action: Action): boolean {
     return this.#grants.get(name).some((grants) => grants.has(action));
   }
+}
+
+// The decision: whether the current policies allow a principal an action on a path. Retrieval, renewal, simulation and
+// the explanation all call `decide`. Access is denied by default; among the matching policies the most restrictive one
+// decides. SOURCE: docs/decisions.md, "Policies".
+
+export type Decision =
+  | { readonly allowed: true; readonly policyName: PolicyName; readonly ttlSeconds: TtlSeconds }
+  | { readonly allowed: false; readonly denial: PolicyDenial };
+
+/** Names the first condition that no policy met. */
+export type PolicyDenial = DenialOf<'no_policy' | 'no_action' | 'no_path' | 'unknown_action'>;
+
+export function decide(policies: PolicyIndex, name: PrincipalName, action: string, path: CredentialPath): Decision {
+  if (!isAction(action)) return { allowed: false, denial: { code: 'unknown_action' } };
+  const policy = policies.findDecidingPolicy(name, action, path);
+  if (policy !== null) return { allowed: true, policyName: policy.name, ttlSeconds: policy.maxTtlSeconds };
+  const code = !policies.hasAnyPolicy(name) ? 'no_policy' : !policies.hasAction(name, action) ? 'no_action' : 'no_path';
+  return { allowed: false, denial: { code, principal: name, action } };
 }

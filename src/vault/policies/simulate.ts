@@ -12,8 +12,9 @@ import { ADMIN_POLICY, VIEWER_POLICY } from '../leases/lease.ts';
 import { hasRole } from '../operators/operator.ts';
 import type { UseRequest } from '../use/target.ts';
 import { decideTarget, withoutNearest } from '../use/use-decision.ts';
-import { decide, explain } from './decision.ts';
+import { explain } from './decision-text.ts';
 import { isAction } from './policy.ts';
+import { decide } from './policy-index.ts';
 
 export interface Simulated {
   readonly allowed: boolean;

@@ -186,7 +186,7 @@ export const PLACEMENT_KINDS = Object.keys(PLACEMENTS) as Placement['kind'][];
 const SERVICE = grammar.matching(/^[a-z0-9-]{1,64}$/, [1, 64], 'must be the name of a service');
 const listLimits = { min: 1, max: MAX_TARGETS };
 
-/** What a credential may be used for. */
+/** The requests that a credential may be used for, and the placement of its value. */
 const FIELDS = {
   credentialId: internal(text(grammar.id<CredentialId>())),
   path: text(grammar.path),

@@ -11,15 +11,15 @@ import { Counter } from '../../core/measures.ts';
 import type { ActorName, EntryId } from '../../core/names.ts';
 import type { Context, Operation } from '../../core/operation.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
-import type { StoredChange } from '../../store/store.ts';
+import type { StoredChange } from '../../store/stored-data.ts';
 import { withBudget } from '../agents/agent-budgets.ts';
 import type { ApprovalHolds } from '../approvals/approval-holds.ts';
 import { UseDecisions } from '../approvals/held-requests.ts';
 import { USE_ENDS, type UseEnd } from '../audit/audit-entry.ts';
 import type { Vault } from '../vault.ts';
-import { checkUse, endUse } from './running-uses.ts';
-import type { AdmittedRequest, BrokeredRequest } from './start-use.ts';
 import type { Admission, UseLimits } from './use-limits.ts';
+import type { AdmittedRequest, BrokeredRequest } from './use-operations.ts';
+import { checkUse, endUse } from './use-operations.ts';
 
 /** A brokered request with what is sent. */
 export interface ReceivedRequest extends BrokeredRequest {

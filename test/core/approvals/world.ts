@@ -23,10 +23,10 @@ import {
 import { type Credential, Secret } from '../../../src/vault/credentials/credential.ts';
 import type { Operator, Role } from '../../../src/vault/operators/operator.ts';
 import { Policy, type PolicyInput } from '../../../src/vault/policies/policy.ts';
-import { type AdmittedRequest, startUse } from '../../../src/vault/use/start-use.ts';
 import { parseMethod, parseTargets } from '../../../src/vault/use/target.ts';
 import { putTargets } from '../../../src/vault/use/target-operations.ts';
 import { parseUrl } from '../../../src/vault/use/upstream-url.ts';
+import { type AdmittedRequest, startUse } from '../../../src/vault/use/use-operations.ts';
 
 const START = Date.UTC(2026, 0, 1);
 const PATH = parsePath('openai/key');

@@ -9,7 +9,7 @@ import {
   isHandOverAuthentic,
   isHeadAuthentic,
 } from '../../../crypto/chain.ts';
-import type { Head } from '../../../store/store.ts';
+import type { Head } from '../../../store/stored-data.ts';
 import type { AuditEntry } from '../audit-entry.ts';
 
 export interface ChainBreak {

@@ -26,7 +26,7 @@ import {
   scanSubjects,
 } from '../../../store/recorded-states.ts';
 import type { ResultOf } from '../../../store/statement.ts';
-import { type Authenticated, ENDED_APPROVAL_RETENTION_MS } from '../../../store/store.ts';
+import { type Authenticated, ENDED_APPROVAL_RETENTION_MS } from '../../../store/stored-data.ts';
 import { readStoredKeys } from '../../../store/vault-metadata.ts';
 import { yieldToEventLoop } from '../../paging.ts';
 import { OPERATOR_SESSION_LIFE_MS } from '../../sessions/session-operations.ts';

@@ -2,7 +2,7 @@
  * Verifies the audit log: recomputes every entry MAC and compares the end of the chain with the head record. Callers of
  * a vault share one verification at a time. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log".
  *
- * INVARIANT: a verification covers the audit log up to the head record that it read at its start. Its threads read
+ * INVARIANT: a verification covers the audit log up to the head record that it read first. Its threads read
  * separate snapshots, which agree up to that head, because the server only appends.
  */
 

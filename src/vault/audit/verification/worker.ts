@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { type AuditKeys, auditKeyAt, CHAIN_START, type ChainPoint, importAuditKeys } from '../../../crypto/chain.ts';
 import { storeErrorOf } from '../../../store/errors.ts';
 import { openLogReader } from '../../../store/readers.ts';
-import type { LogLocation } from '../../../store/store.ts';
+import type { LogLocation } from '../../../store/stored-data.ts';
 import { type ChainBreak, ChainVerifier } from './chain-verifier.ts';
 
 export interface WorkerSetup {

@@ -1,19 +1,22 @@
 /**
- * Uses a credential without showing it. The intent is decided and recorded before the first byte goes upstream; the
- * result has the same entry id and follows when the response has ended.
+ * The operations of a brokered request. Its intent is decided and recorded before the first byte is sent to the
+ * upstream. While it is active, it is checked again; its result has the id of its intent, and follows when the response
+ * has ended.
  * SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
  */
 
 import type { Change } from '../../core/change.ts';
-import { actorName } from '../../core/identity.ts';
+import { type AuthContext, actorName, identify } from '../../core/identity.ts';
 import type { ActorName, EntryId, LeaseId } from '../../core/names.ts';
 import {
+  authReads,
   type Context,
   denied,
   type Operation,
   type OperationInput,
   type Outcome,
   operation,
+  succeeded,
 } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { ApprovalId } from '../approvals/approval.ts';
@@ -23,10 +26,11 @@ import {
   approvalReads,
   requireApproval,
 } from '../approvals/approval-requests.ts';
+import { draftEntry, type UseFields } from '../audit/audit-entry.ts';
 import { access } from '../credentials/access.ts';
 import type { Secret } from '../credentials/credential.ts';
 import { decryptVersion, findVersion } from '../credentials/retrieve.ts';
-import type { Lease } from '../leases/lease.ts';
+import { type Lease, statusOf } from '../leases/lease.ts';
 import { newLease } from '../leases/lease-operations.ts';
 import type { TtlSeconds } from '../policies/policy.ts';
 import { type BaseUrlRequest, resolveRequest, useFieldsOf } from './base-url.ts';
@@ -165,4 +169,71 @@ function deniedByTargets(
 ): Outcome<never> {
   const mayRead = access(input.state, input.identity, 'list', path).allowed;
   return denied(input, mayRead ? denial : withoutNearest(denial), { policyName });
+}
+
+/**
+ * Why a brokered request must be aborted; null if it may continue. Not recorded: the entry of its result says how it
+ * ended. It may continue while its caller, its lease and its targets are what they were, a policy still grants it, and
+ * the approval by which it passed was not withdrawn.
+ */
+export function checkUse(
+  { leaseId, path, request, approvalId }: Pick<AdmittedRequest, 'leaseId' | 'path' | 'request' | 'approvalId'>,
+  auth: AuthContext,
+): Operation<'revoked' | 'expired' | null> {
+  return {
+    reads: {
+      lease: leaseId,
+      credential: path,
+      targets: path,
+      ...(approvalId === null ? {} : { approval: approvalId }),
+      ...authReads(auth),
+    },
+    auth: { kind: 'service' },
+    decide(known, { now }) {
+      const lease = known.lease(leaseId);
+      const status = lease === null ? 'revoked' : statusOf(lease, now);
+      if (status !== 'active') return succeeded(status, null);
+      const approval = approvalId === null ? null : known.approval(approvalId);
+      if (approval?.status === 'withdrawn') return succeeded('revoked', null);
+      const identity = identify(known, auth, now);
+      if ('code' in identity) return succeeded(identity.code === 'session_expired' ? 'expired' : 'revoked', null);
+      const credential = known.credential(path);
+      const binding = credential === null ? null : known.binding(credential);
+      const isAllowed =
+        access(known, identity, 'use', path).allowed && binding !== null && decideTarget(binding, request).allowed;
+      return succeeded(isAllowed ? null : 'revoked', null);
+    },
+  };
+}
+
+/** Records how a brokered request ended. Nothing is decided: the response of the upstream was passed on. */
+export function endUse(
+  admitted: Pick<AdmittedRequest, 'entryId' | 'leaseId' | 'path' | 'agentName' | 'policyName'>,
+  { auth, requestId, remoteAddr }: Pick<Context, 'auth' | 'requestId' | 'remoteAddr'>,
+  result: Pick<UseFields, 'status' | 'bytes_in' | 'bytes_out' | 'redactions' | 'ended'>,
+): Operation<null> {
+  const { entryId, leaseId, path, agentName, policyName } = admitted;
+  const entry = draftEntry({
+    eventType: 'credential.use_result',
+    agentName,
+    resource: path,
+    result: result.ended === 'failed' || result.ended === 'upstream' ? 'error' : 'allowed',
+    policyName,
+    leaseId,
+    requestId,
+    remoteAddr,
+    completes: entryId,
+    use: result,
+  });
+  return {
+    reads: { lease: leaseId },
+    auth: { kind: 'service' },
+    decide: (known, { now }) => {
+      const lease = known.lease(leaseId);
+      const isActive = lease !== null && statusOf(lease, now) === 'active';
+      // A session gets a lease for this request only.
+      const revoked = { kind: 'revokeLease', id: leaseId, revokedAt: now } as const;
+      return succeeded(null, entry, auth.kind !== 'lease' && isActive ? [revoked] : []);
+    },
+  };
 }

@@ -28,7 +28,7 @@ export interface LoadedFromStore {
   readonly histories: readonly { readonly credentialId: CredentialId; readonly versions: readonly VersionInfo[] }[];
   readonly leases: readonly Lease[];
   readonly spentChallenges: readonly ChallengeId[];
-  /** What the newest entry with each subject records, for the rows above. */
+  /** The state that the newest entry with each subject records, for the rows above. */
   readonly states: ReadonlyMap<string, string>;
   readonly keySlots: readonly Authenticated<WrappedKeySlot>[];
 }

@@ -1,31 +1,12 @@
-/**
- * The decision: whether the current policies allow an agent an action on a path. Retrieval, renewal and simulation all
- * call this function. Access is denied by default; among the matching policies the most restrictive one decides.
- * SOURCE: docs/decisions.md, "Policies".
- */
+/** The sentences about a decision: the policy and the pattern that grant access, or the condition that is not met. */
 import { toSentence } from '../../core/denial-kinds.ts';
-import { type DenialOf, reasonOf } from '../../core/denials.ts';
-import { isOperatorName, type PolicyName, type PrincipalName } from '../../core/names.ts';
+import { reasonOf } from '../../core/denials.ts';
+import { isOperatorName, type PrincipalName } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { matches } from '../../core/pattern.ts';
 import { combineRules, describeLimit } from './approval-rule.ts';
-import { isAction, type TtlSeconds } from './policy.ts';
-import type { PolicyIndex } from './policy-index.ts';
-
-export type Decision =
-  | { readonly allowed: true; readonly policyName: PolicyName; readonly ttlSeconds: TtlSeconds }
-  | { readonly allowed: false; readonly denial: PolicyDenial };
-
-/** Names the first condition that no policy met. */
-type PolicyDenial = DenialOf<'no_policy' | 'no_action' | 'no_path' | 'unknown_action'>;
-
-export function decide(policies: PolicyIndex, name: PrincipalName, action: string, path: CredentialPath): Decision {
-  if (!isAction(action)) return { allowed: false, denial: { code: 'unknown_action' } };
-  const policy = policies.findDecidingPolicy(name, action, path);
-  if (policy !== null) return { allowed: true, policyName: policy.name, ttlSeconds: policy.maxTtlSeconds };
-  const code = !policies.hasAnyPolicy(name) ? 'no_policy' : !policies.hasAction(name, action) ? 'no_action' : 'no_path';
-  return { allowed: false, denial: { code, principal: name, action } };
-}
+import { isAction } from './policy.ts';
+import type { Decision, PolicyDenial, PolicyIndex } from './policy-index.ts';
 
 interface Question {
   readonly policies: PolicyIndex;
