@@ -50,9 +50,9 @@ test('the quick start of README.md ends with a program that used a key it never 
     },
     'http',
   );
-  const [start, block, ...others] = readSteps('README.md').map(({ commands }) => commands);
+  const [start, store, use, ...others] = readSteps('README.md').map(({ commands }) => commands);
   assert.deepEqual([start, others], [START, []]);
-  const lines = (block ?? '').split('\n');
+  const lines = `${store}\n${use}`.split('\n');
   assert.equal(lines.length, 5);
   const { home, shell, server } = await openScene(t);
   const [path = '', put = '', agent = '', policy = '', run = ''] = lines;

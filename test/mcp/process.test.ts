@@ -106,7 +106,7 @@ async function answer(id: string, verb: 'approve' | 'deny', fields: object = {})
 test('the configurations on the page start the server, whose tools and arguments are on the page; texts of the vault are escaped, and a signal ends it', async (t) => {
   assert.equal(entries.length, 3);
   for (const { command, args } of entries)
-    assert.deepEqual([command, ...args], ['leasehold', 'mcp', '--agent', 'coder']);
+    assert.deepEqual([command, ...args], ['leasehold', 'mcp', '--agent', 'model']);
   const between = await standBetween(t, service);
   const session = { session_id: 'x', agent_name: '\u001b[31mRED\nline\u202e', expires_at: '2099-01-01T00:00:00Z' };
   const body = JSON.stringify({ data: { ...session, expires_in: 3600 } });
