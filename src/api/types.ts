@@ -1,4 +1,4 @@
-/** The types of the interface, derived from its schemas. It exports only types, so importing it loads no schema. */
+/** The types of the HTTP API, derived from its schemas. It exports only types, so importing it loads no schema. */
 import type { Static } from 'typebox';
 import type { InputOf, ReplyOf } from '../engine/field.ts';
 import type * as agents from '../vault/agents/agent.ts';

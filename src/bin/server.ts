@@ -34,14 +34,14 @@ function configure(): Configuration {
   }
 }
 
-function stopOnSignals(service: RunningServer): void {
+function stopOnSignals(server: RunningServer): void {
   let isStopping = false;
   const stop = async (): Promise<void> => {
     // Ctrl-C reaches this process twice: from the terminal and from the launcher.
     if (isStopping) return;
     isStopping = true;
     process.stdout.write('\nStopping: finishing requests in flight.\n');
-    await service.stop();
+    await server.stop();
     process.exit(0);
   };
   for (const signal of stopSignals(ignored)) {
@@ -69,9 +69,9 @@ try {
     storageFailure ??= line;
     setTimeout(() => fail(line, EXIT_FAILED), RESPONSE_FLUSH_MS);
   };
-  const service = await startServer(configuration, log, stopOnStorageFailure);
-  stopOnSignals(service);
-  process.stdout.write(startupBanner(service, configuration));
+  const server = await startServer(configuration, log, stopOnStorageFailure);
+  stopOnSignals(server);
+  process.stdout.write(startupBanner(server, configuration));
 } catch (error) {
   if (describeFailure(error) !== null) exitWithError(error);
   if (configuration.logLevel === 'debug') log.error('startup failed', error);

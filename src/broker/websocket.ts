@@ -43,7 +43,7 @@ export async function* redactedFrames(
   try {
     for await (const frame of readFrames(source, onChunk)) {
       if (joined.length >= MAX_JOINED_FRAMES || (frame === null && joined.length > 0))
-        yield Buffer.concat(joined.splice(0));
+        yield joinFrames(joined.splice(0));
       if (frame === null) continue;
       const { isLast, opcode: own, payload } = frame;
       if (own >= OPCODE.close) {
@@ -65,9 +65,14 @@ export async function* redactedFrames(
     }
   } catch (error) {
     // The frames before a malformed one are sent.
-    if (joined.length > 0) yield Buffer.concat(joined);
+    if (joined.length > 0) yield joinFrames(joined);
     throw error;
   }
+}
+
+function joinFrames(frames: readonly Buffer[]): Buffer {
+  const [first, ...more] = frames;
+  return first !== undefined && more.length === 0 ? first : Buffer.concat(frames);
 }
 
 async function controlFrame(opcode: number, payload: Buffer, redact: Redact): Promise<Buffer> {

@@ -4,7 +4,7 @@
  */
 import { LeaseholdError } from '../client/errors.ts';
 import { quoteWord } from '../platform/installation.ts';
-import { CHANGE_EVENTS } from '../vault/audit/audit-entry.ts';
+import type { ChangedKind } from '../vault/audit/audit-entry.ts';
 import type { Invocation } from './command.ts';
 import { printNotice, type Terminal } from './terminal.ts';
 
@@ -89,7 +89,7 @@ export async function withDenialHint<T>(invocation: Invocation, attempt: Attempt
  */
 export async function withConflictHint<T>(
   invocation: Invocation,
-  kind: keyof typeof CHANGE_EVENTS,
+  kind: ChangedKind,
   name: string,
   work: Promise<T>,
 ): Promise<T> {
@@ -97,12 +97,10 @@ export async function withConflictHint<T>(
     return await work;
   } catch (error) {
     if (!(error instanceof LeaseholdError) || error.code !== 'PRECONDITION_FAILED') throw error;
-    // The audit log names credentials and their targets by the path alone.
-    const resource = kind === 'credential' || kind === 'targets' ? name : `${kind}:${name}`;
     // An agent may not read the audit log.
     const change = await invocation
       .connect()
-      .audit.lastChange(resource, CHANGE_EVENTS[kind], invocation)
+      .audit.lastChange(kind, name, invocation)
       .catch(() => null);
     const who = change === null ? 'Another request' : change.agent_name;
     const what = kind === 'targets' ? `the targets of ${name}` : `${kind} ${name}`;

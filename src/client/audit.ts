@@ -1,4 +1,5 @@
 /** Calls on the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
+import { CHANGE_EVENTS, type ChangedKind } from '../vault/audit/audit-entry.ts';
 import { type CallOptions, Calls } from './api-client.ts';
 import { LeaseholdError } from './errors.ts';
 import type {
@@ -42,10 +43,14 @@ export class Audit extends Calls {
     return this.api.page(AUDIT, filter, options);
   }
 
-  /** The newest entry that changed the resource; null if the audit log contains none. */
-  async lastChange(resource: string, events: readonly string[], options: CallOptions = {}): Promise<AuditEntry | null> {
+  /** The newest entry that changed the resource of this name or path; null if the audit log contains none. */
+  async lastChange(kind: ChangedKind, name: string, options: CallOptions = {}): Promise<AuditEntry | null> {
+    // The audit log names credentials and their targets by the path alone.
+    const resource = kind === 'credential' || kind === 'targets' ? name : `${kind}:${name}`;
     const pages = await Promise.all(
-      events.map((event_type) => this.list({ resource, event_type, result: 'allowed', limit: 1 }, options)),
+      CHANGE_EVENTS[kind].map((event_type) =>
+        this.list({ resource, event_type, result: 'allowed', limit: 1 }, options),
+      ),
     );
     return pages.flatMap(({ data }) => data).toSorted((a, b) => b.seq - a.seq)[0] ?? null;
   }

@@ -49,7 +49,8 @@ export function directFetch({ setUp, ...options }: ConnectorOptions = {}): typeo
     let connector = connectors.get(protocol);
     if (connector === undefined) {
       const { process } = globalThis;
-      const isTls = protocol === 'https:';
+      // With a certificate authority a request for `http:` fails instead of being sent in plain text.
+      const isTls = protocol === 'https:' || options.ca !== undefined;
       const http = isTls ? process.getBuiltinModule('node:https') : process.getBuiltinModule('node:http');
       connector = { request: http.request, agent: new http.Agent({ ...agentOptions(), ...options }) };
       setUp?.(connector.agent);

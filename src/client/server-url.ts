@@ -1,15 +1,11 @@
 /** Parses the server's URL once. A token must not cross a shared network in plain text. */
+import { isLoopbackHost } from '../core/ip-network.ts';
 import { badOption } from './errors.ts';
 
-/** Whether the host is a loopback address. `host` is written as in a URL, with brackets around an IPv6 address. */
-export function isLoopback(host: string): boolean {
-  return /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host);
-}
-
-/** Whether a connection to the host stays on this machine. It is wider than `isLoopback`, which allows plain text. */
+/** Whether a connection to the host stays on this machine. It is wider than the rule for plain text. */
 export function isThisMachine(host: string): boolean {
   return (
-    isLoopback(host) ||
+    isLoopbackHost(host) ||
     /^(?:0\.0\.0\.0|\[::\]|\[::ffff:(?:7f[0-9a-f]{2}:[0-9a-f]{1,4}|0:0)\]|(?:.+\.)?localhost\.?)$/.test(host)
   );
 }
@@ -23,7 +19,7 @@ export function parseServerUrl(text: string, allowsInsecureHttp: boolean): strin
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw badOption('address', 'must not contain a user, a query or a fragment');
   }
-  if (url.protocol === 'http:' && !isLoopback(url.hostname) && !allowsInsecureHttp) {
+  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname) && !allowsInsecureHttp) {
     throw badOption(
       'address',
       'plain HTTP to another machine exposes every value; use https://, or allow it with insecureHttp',

@@ -21,6 +21,11 @@ export function parseIpAddress(text: string): IpAddress | null {
   return bytes !== null && isMapped(bytes) ? bytes.slice(MAPPED_PREFIX.length) : bytes;
 }
 
+/** Whether a host is this machine's name or a loopback address. An IPv6 address may have the brackets of a URL. */
+export function isLoopbackHost(host: string): boolean {
+  return ['localhost', '::1', '[::1]'].includes(host) || parseIpv4(host)?.[0] === 127;
+}
+
 /** Bits after the prefix are ignored. Null for anything that is not `ADDRESS/BITS`. */
 export function parseIpNetwork(text: string): IpNetwork | null {
   const [, host = '', length = ''] = /^([0-9A-Fa-f:.]{2,45})\/(0|[1-9]\d{0,2})$/.exec(text) ?? [];

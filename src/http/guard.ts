@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import type { FastifyContextConfig } from 'fastify';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
+import { RECOVERY_MODE } from '../vault/ports.ts';
 import { BASE_URL_PREFIX } from '../vault/use/base-url.ts';
 import { defaultError, undecodableTarget } from './errors.ts';
 import type { HttpParts } from './http-server.ts';
@@ -16,8 +17,7 @@ const TARGET = /^\/(?!\/)[!$-[\]^_`a-z{|}~"]*$/;
 
 /** More than clients wait before they try again, because an operator has to act first. */
 const ROLLED_BACK_RETRY_SECONDS = 300;
-const ROLLED_BACK =
-  'The audit log has lost entries. The server is in recovery mode: it serves health checks, and reading, verifying and exporting the audit log. The operator can run leasehold audit accept-rollback.';
+const ROLLED_BACK = `The audit log has lost entries. The server is in recovery mode: ${RECOVERY_MODE}. The operator can run leasehold audit accept-rollback.`;
 
 /** @throws ApiError */
 export function checkRequest(

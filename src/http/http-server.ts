@@ -3,6 +3,7 @@
  * the body → validate → handle → serialise. Every response is a reply of the route table or an error of the closed
  * list.
  */
+
 import type { SecureContextOptions } from 'node:tls';
 import fastify, {
   type FastifyError,
@@ -15,6 +16,7 @@ import type { ServiceStatus } from '../api/types.ts';
 import type { AuthContext } from '../core/identity.ts';
 import type { Permission } from '../core/permissions.ts';
 import { ApiError } from '../engine/errors.ts';
+import { OVERLOADED } from '../ledger/fair-queue.ts';
 import type { Vault } from '../vault/vault.ts';
 import { hasAuthentication, rejectBrowser } from './browser-session.ts';
 import { ConnectionLimits } from './connection-limits.ts';
@@ -65,9 +67,6 @@ export interface HttpParts {
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
-
-/** Shared: capturing a stack trace per rejection is too expensive under overload. */
-const OVERLOADED = new ApiError('UNAVAILABLE', 'The server is overloaded. Try again in a second.', 1);
 
 export type HttpServer = FastifyInstance;
 

@@ -42,7 +42,7 @@ export function toOptionalPage(fields: PageFields): PageRequest | null {
  */
 export async function streamList<T>(listing: Listing<T>, toResponse: (row: T) => unknown): Promise<Reply> {
   const batches = listing.rows[Symbol.asyncIterator]();
-  // WHY an array: `shift` releases the rows, which a variable would keep while the client does not read.
+  // WHY an array: a variable would keep the rows of the first batch until the list ends.
   const ahead = [await batches.next()];
   async function* text(): AsyncGenerator<string> {
     yield '{"data":[';

@@ -81,7 +81,7 @@ const DROPPED: ReadonlySet<string> = new Set([
 const DROPPED_PREFIXES = ['access-control-', 'attribution-reporting-', 'ad-auction-', 'shared-storage-'];
 
 /** The headers or trailers without the dropped ones. WHY trailers too: proxies may merge them. */
-function withoutAddressHeaders(headers: HeaderPairs): HeaderPairs {
+function withoutOriginHeaders(headers: HeaderPairs): HeaderPairs {
   return headers.filter(([name]) => {
     const plain = name.toLowerCase();
     return !DROPPED.has(plain) && !DROPPED_PREFIXES.some((prefix) => plain.startsWith(prefix));
@@ -148,7 +148,7 @@ async function serve(vault: Vault, request: FastifyRequest, reply: FastifyReply)
   }
   reply.hijack();
   const ours = ['X-Leasehold-Lease', admitted.leaseId, 'X-Leasehold-Request', requestId];
-  const headers = [...withoutAddressHeaders(head.headers).flat(), ...FIXED_HEADERS, ...ours];
+  const headers = [...withoutOriginHeaders(head.headers).flat(), ...FIXED_HEADERS, ...ours];
   // Not awaited: from here on the framework has no part in the response.
   if (head.status === 101) void switchProtocols(request.raw.socket, headers, response);
   else void send(request.raw, reply.raw, { status: head.status, headers }, response);
@@ -236,7 +236,7 @@ async function send(
     response.flushHeaders();
     if (!(await copy(body, response))) throw new Error('the response broke off');
     if (response.chunkedEncoding)
-      response.addTrailers(withoutAddressHeaders(trailers()).map(([name, value]): [string, string] => [name, value]));
+      response.addTrailers(withoutOriginHeaders(trailers()).map(([name, value]): [string, string] => [name, value]));
     response.end();
   } catch {
     body.destroy();

@@ -194,10 +194,14 @@ export class UnreadResponses {
       closed.set(caller, (closed.get(caller) ?? 0) + 1);
       response.destroy();
     };
-    for (const each of held) if ((byCaller.get(each.caller) ?? 0) > bytesPerCaller) close(each);
-    for (const each of held) {
+    const kept = held.filter((each) => {
+      const isOver = (byCaller.get(each.caller) ?? 0) > bytesPerCaller;
+      if (isOver) close(each);
+      return !isOver;
+    });
+    for (const each of kept) {
       if (total <= bytesInTotal) break;
-      if (!each.response.destroyed) close(each);
+      close(each);
     }
     for (const [caller, connections] of closed) this.#onClosed(caller, connections);
   }

@@ -212,4 +212,4 @@ export function outcomeUnknown(): ApiError {
 }
 
 /** Shared: capturing a stack trace per rejection is too expensive under overload. */
-const OVERLOADED = new ApiError('UNAVAILABLE', 'The server is overloaded. Try again in a second.', 1);
+export const OVERLOADED = new ApiError('UNAVAILABLE', 'The server is overloaded. Try again in a second.', 1);

@@ -35,10 +35,7 @@ function commaList<T>(value: string, help: string, parse: (item: string, field: 
 
 const VAULT = {
   'data-dir': { ...text('DIR', 'the data directory of the vault'), byDefault: '~/.leasehold' },
-  database: text(
-    'URL',
-    'postgres://… for several nodes, in place of the database in DIR (also LEASEHOLD_DATABASE_URL)',
-  ),
+  database: text('URL', 'postgres://… for several nodes, instead of the database in DIR (also LEASEHOLD_DATABASE_URL)'),
   'database-file': text('FILE', 'a file with that URL, which keeps its password off the command line'),
   'root-key-file': { ...text('FILE', 'the root key, 32 bytes as base64'), byDefault: 'DIR/root.key' },
 };
@@ -49,7 +46,7 @@ const SERVER = {
   'transit-token-file': text('FILE', 'the token for Transit'),
   'transit-ca-file': text('FILE', 'certificate authorities of Transit, in PEM'),
   'transit-mount': withDefault('PATH', 'mount path of the Transit engine', 'transit', parseMount),
-  'aws-kms-endpoint': parsed('URL', 'endpoint of AWS KMS, in place of the one of the region', parseOwnUrl),
+  'aws-kms-endpoint': parsed('URL', 'endpoint of AWS KMS, instead of the endpoint of the region', parseOwnUrl),
   listen: withDefault(
     'ADDRESS',
     'HOST:PORT, [IPV6]:PORT or unix:PATH; port 0 picks a free port',

@@ -3,9 +3,10 @@
  * of the webhook for approvals, an OpenID Connect provider, and the database. Messages never repeat the URL of a
  * receiver or of the database, because it may contain a password.
  */
+
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { type IpNetwork, parseIpNetwork } from '../core/ip-network.ts';
+import { type IpNetwork, isLoopbackHost, parseIpNetwork } from '../core/ip-network.ts';
 import type { Environment } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
 import { readSecretBytes } from '../platform/private-files.ts';
@@ -63,10 +64,6 @@ export function parseListen(text: string, field: string): Listen {
 
 export function isLoopback(listen: Listen): boolean {
   return listen.kind === 'unix' || isLoopbackHost(listen.host);
-}
-
-export function isLoopbackHost(host: string): boolean {
-  return ['localhost', '::1', '[::1]'].includes(host) || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 /** Whether others cannot read the requests to a URL: it is HTTPS, or HTTP on this machine. */
@@ -135,7 +132,7 @@ function parseSink(text: string): StreamOption['sink'] {
     case 'webhook+http':
       return {
         kind: 'webhook',
-        url: parseHttpUrl('--log-stream', text.slice('webhook+'.length), STREAM_FORMS, ' in --log-stream-token-file,'),
+        url: parseHttpUrl('--log-stream', text.slice('webhook+'.length), STREAM_FORMS, '--log-stream-token-file'),
       };
     default:
       throw new UsageError(`--log-stream must be ${STREAM_FORMS}; several are separated by commas.`);
@@ -150,12 +147,14 @@ export function parseApprovalWebhook(text: string | null, secretFile: string | n
   return { url: parseHttpUrl('--approval-webhook', text, 'https://HOST/PATH'), secretFile };
 }
 
-/** `credentials` names another place for them. */
-function parseHttpUrl(flag: string, text: string, forms: string, credentials = ''): URL {
+/** `credentialsFlag`: the flag that takes the credentials of the receiver. */
+function parseHttpUrl(flag: string, text: string, forms: string, credentialsFlag: string | null = null): URL {
   const url = URL.parse(text);
   if (url === null) throw new UsageError(`${flag} must be ${forms}.`);
   if (url.username !== '' || url.password !== '')
-    throw new UsageError(`${flag}: give credentials${credentials} not in the address.`);
+    throw new UsageError(
+      `${flag}: the URL must not contain credentials${credentialsFlag === null ? '' : `; give them in ${credentialsFlag}`}.`,
+    );
   if (isPrivateUrl(url)) return url;
   throw new UsageError(`${flag}: use https; http is for receivers on this machine only.`);
 }

@@ -14,6 +14,7 @@ import { readNewestState } from '../store/recorded-states.ts';
 import type { Head } from '../store/stored-data.ts';
 import { readStoredKeys } from '../store/vault-metadata.ts';
 import { IncompleteTreeError, LogTree } from '../vault/audit/log-tree.ts';
+import { RECOVERY_MODE } from '../vault/ports.ts';
 import type { CheckpointFile } from './checkpoint-files.ts';
 import type { MarkedEntry, RollbackMarker } from './rollback-marker.ts';
 
@@ -54,7 +55,7 @@ export function acceptFinding(finding: RollbackFinding | null, accepts: boolean)
 }
 
 export function describeFinding({ what, remedy }: RollbackFinding): string {
-  return `${what} Until that is solved, the server is in recovery mode: it serves health checks, and reading, verifying and exporting the audit log. ${remedy}; or, to accept the loss, run leasehold audit accept-rollback, or start once with --accept-rollback.`;
+  return `${what} Until that is solved, the server is in recovery mode: ${RECOVERY_MODE}. ${remedy}; or, to accept the loss, run leasehold audit accept-rollback, or start once with --accept-rollback.`;
 }
 
 /** Null if the audit log contains the entry of the marker. */

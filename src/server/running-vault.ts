@@ -160,7 +160,13 @@ export class RunningVault {
     };
     this.#checkpointSinks = new CheckpointSinks(checkpointFiles, logOften);
     this.sources = {
-      ...{ vault: this.vault, denials, useLimits, broker, marker, inventory, approvalEvents },
+      vault: this.vault,
+      denials,
+      useLimits,
+      broker,
+      marker,
+      inventory,
+      approvalEvents,
       streams: () => this.#streams.map((stream) => stream.status()),
       checkpointSinks: () => this.#checkpointSinks.status(),
       webhookResults: () => this.#webhook?.results ?? null,

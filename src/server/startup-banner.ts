@@ -3,39 +3,50 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { ownCommand, quoteForShell, quoteWord } from '../platform/installation.ts';
 import { describeAddress } from '../store/postgres/database-url.ts';
+import { RECOVERY_MODE } from '../vault/ports.ts';
 import type { RunningServer } from './composition.ts';
 import type { Configuration } from './configuration.ts';
 import { isLoopback } from './flag-values.ts';
 
-const STEPS = [
-  ['put openai/key --service openai', 'stores a key that agents can use without seeing it'],
-  ['agent add coder', 'registers an agent, and prints how it uses the key'],
-  ['--help', 'lists all commands'],
-] as const;
+/** The first line, and the commands that an operator needs next. */
+interface State {
+  readonly line: string;
+  readonly steps: readonly (readonly [command: string, help: string])[];
+}
 
-const STEPS_AFTER_A_LOSS = [
-  ['audit verify', 'verifies the audit log'],
-  ['audit export', 'prints it'],
-  ['audit accept-rollback', 'accepts the loss'],
-] as const;
+const READY: State = {
+  line: 'Leasehold is ready.',
+  steps: [
+    ['put openai/key --service openai', 'stores a key that agents can use without seeing it'],
+    ['agent add coder', 'registers an agent, and prints how it uses the key'],
+    ['--help', 'lists all commands'],
+  ],
+};
 
-const STEPS_WHILE_LOCKED = [['unlock', 'opens the vault with a manual key slot']] as const;
-
-/** The states in which the server starts, besides that in which it serves everything. */
-const STATES: Readonly<Record<string, string>> = {
-  rolled_back:
-    'Leasehold is in recovery mode: it serves health checks, and reading, verifying and exporting the audit log.',
-  locked: 'Leasehold is locked: it serves health checks and unlocking.',
+/** The states in which the server starts without serving everything. */
+const LIMITED: Readonly<Record<string, State>> = {
+  rolled_back: {
+    line: `Leasehold is in recovery mode: ${RECOVERY_MODE}.`,
+    steps: [
+      ['audit verify', 'verifies the audit log'],
+      ['audit export', 'prints it'],
+      ['audit accept-rollback', 'accepts the loss'],
+    ],
+  },
+  locked: {
+    line: 'Leasehold is locked: it serves health checks and unlocking.',
+    steps: [['unlock', 'opens the vault with a manual key slot']],
+  },
 };
 
 /** The lines of the banner. A token that the operator supplied is never printed. */
 export function startupBanner(
-  service: Pick<RunningServer, 'address' | 'adminToken' | 'warnings' | 'status'>,
+  server: Pick<RunningServer, 'address' | 'adminToken' | 'warnings' | 'status'>,
   configuration: Configuration,
 ): string {
   const { dataDir, database, adminTokenFile, printsToken } = configuration;
-  const { address, adminToken, warnings } = service;
-  const status = service.status();
+  const { address, adminToken, warnings } = server;
+  const { line, steps } = LIMITED[server.status()] ?? READY;
   const { writtenTo } = adminToken;
   const token =
     writtenTo !== null && printsToken
@@ -45,12 +56,11 @@ export function startupBanner(
     ...(dataDir === join(homedir(), '.leasehold') ? [] : [`export LEASEHOLD_DATA_DIR=${quoteForShell(dataDir)}`]),
     ...(adminToken.writtenTo === null ? [`export LEASEHOLD_TOKEN_FILE=${quoteForShell(adminTokenFile ?? '')}`] : []),
   ];
-  const steps = status === 'rolled_back' ? STEPS_AFTER_A_LOSS : status === 'locked' ? STEPS_WHILE_LOCKED : STEPS;
   const command = quoteWord(ownCommand(process.env));
   const width = Math.max(...steps.map(([words]) => words.length));
   return [
-    ...warnings.map((line) => `WARNING  ${line}`),
-    STATES[status] ?? 'Leasehold is ready.',
+    ...warnings.map((warning) => `WARNING  ${warning}`),
+    line,
     '',
     `  address         ${address}`,
     ...consoleAddress(address, configuration).map((url) => `  console         ${url}`),
@@ -60,7 +70,7 @@ export function startupBanner(
     '',
     'Next, in another terminal:',
     '',
-    ...variables.map((line) => `  ${line}`),
+    ...variables.map((variable) => `  ${variable}`),
     ...steps.map(([words, help]) => `  ${command} ${words.padEnd(width)}  ${help}`),
     '',
     'Ctrl-C stops the server.',

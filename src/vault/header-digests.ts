@@ -1,6 +1,6 @@
 /**
  * The cryptography of HTTP headers: Idempotency-Key, of which the store knows nothing but MACs, entity tags, and the
- * metrics token. SOURCE: RFC 9110, section 8.8.3; docs/monitoring.md, "Who may read them".
+ * metrics token. SOURCE: RFC 9110, section 8.8.3; docs/monitoring.md, "Access".
  */
 
 import type { Idempotency, IdempotencyId, IdempotencyKey } from '../core/idempotency.ts';

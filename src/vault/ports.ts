@@ -80,6 +80,11 @@ export interface Unlocking {
   readonly shares: { readonly given: number; readonly needed: number } | null;
 }
 
+/**
+ * What the server does in recovery mode, which lasts until an operator accepts the loss of entries of the audit log.
+ */
+export const RECOVERY_MODE = 'it serves health checks, and reading, verifying and exporting the audit log';
+
 /** The interface to a vault that opens and closes while the server runs. */
 export interface VaultAccess {
   /** @throws INVALID_REQUEST if the vault is not locked */

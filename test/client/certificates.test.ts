@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { Leasehold } from '../../src/client/leasehold.ts';
+import { caFetch } from '../../src/client/node-fetch.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { startTestService } from '../kit/service.ts';
 import { withCode } from './fixture.ts';
@@ -40,4 +41,11 @@ test('an unusable authority is rejected before any call', () => {
   assert.throws(wrong({ ca: 'no certificate' }), /ca: must be one or more certificates in PEM/);
   assert.throws(wrong({ ca, fetch }), /give ca or fetch, not both/);
   assert.throws(wrong({ ca, address: 'http://127.0.0.1:1' }), /ca: requires an https:\/\/ address/);
+});
+
+test('with an authority a request is never sent in plain text', async (t) => {
+  const { address } = await startTestService(t);
+  const fetchWithCa = caFetch(readFileSync(makeCertificate(t).certFile, 'utf8'));
+  assert.equal((await fetch(`${address}/livez`)).status, 200);
+  await assert.rejects(async () => fetchWithCa(`${address}/livez`));
 });

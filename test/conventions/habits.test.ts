@@ -98,7 +98,7 @@ const HABITS: readonly Habit[] = [
       text.split('\n').find((line) => line.length > MAX_COMMENT_COLUMNS && /^\s*(?:\/\/|\/?\*)/.test(line)),
   },
   {
-    claim: 'no two files of src export types of the same name',
+    claim: 'no two files of src export types of the same name, except the types of the HTTP API',
     files: own,
     breach: (source) =>
       exportedTypes(source).find((name) => (exporters.get(name) ?? []).some(({ file }) => file !== source.name)),

@@ -175,11 +175,11 @@ test('octokit: a list of two pages, whose links lead through the door', async ()
 
 test('stripe, which has no base path: its fetch client is given the door', async () => {
   const { token, base_url } = await lease('stripe');
-  const throughDoor: typeof fetch = (url, init) => {
+  const throughEndpoint: typeof fetch = (url, init) => {
     const { pathname, search } = new URL(String(url));
     return fetch(`${base_url}${pathname}${search}`, init);
   };
-  const client = new Stripe(token, { httpClient: Stripe.createFetchHttpClient(throughDoor) });
+  const client = new Stripe(token, { httpClient: Stripe.createFetchHttpClient(throughEndpoint) });
   const { data } = await client.customers.list({ limit: 1 });
   assert.equal(data[0]?.id, 'cus_1');
 });

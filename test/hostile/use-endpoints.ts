@@ -13,7 +13,7 @@ export interface ReceivedRequest {
   readonly body?: string | undefined;
 }
 
-export interface DoorResponse {
+export interface EndpointResponse {
   /** The status of the upstream if it answered; otherwise the status of the server. */
   readonly status: number;
   readonly head: string;
@@ -42,7 +42,7 @@ export async function sendByBaseUrl(
   call: ReceivedRequest,
   origin: string,
   variant = 0,
-): Promise<DoorResponse> {
+): Promise<EndpointResponse> {
   const { bytes } = await sendRaw(caller.address, toRequest(caller, call, origin, variant));
   const start = bytes.indexOf(CONTINUE) === 0 ? CONTINUE.length : 0;
   const end = bytes.indexOf(HEAD_END, start);

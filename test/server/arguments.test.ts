@@ -174,6 +174,25 @@ for (const [flag, mistakes] of Object.entries(MISTAKES)) {
   });
 }
 
+test('the URL of another service is HTTPS, or HTTP on this machine', () => {
+  const FLAGS = ['transit-address', 'aws-kms-endpoint', 'oidc-issuer', 'approval-webhook', 'log-stream'];
+  const URLS = [
+    'http://other.example',
+    'http://127.0.0.1.example',
+    'http://10.0.0.1',
+    'http://[::2]',
+    'ws://localhost',
+  ];
+  const others = ['--oidc-client-id=leasehold', '--approval-webhook-secret-file=secret'];
+  for (const flag of FLAGS)
+    for (const url of URLS) {
+      const text = flag === 'log-stream' ? `webhook+${url}` : url;
+      const required = others.filter((each) => each.startsWith(`--${flag.split('-')[0]}`));
+      const isMistake = { name: 'UsageError', message: new RegExp(`^--${flag}[: ].*(?:https|http is)`) };
+      assert.throws(() => readConfiguration([`--${flag}=${text}`, ...required], {}), isMistake, `${flag} ${url}`);
+    }
+});
+
 test('the server accepts every network that the configuration accepts', async (t) => {
   const networks = [
     '10.0.0.1',

@@ -32,6 +32,7 @@ for (const [name, part] of [
   ["AWS's SDK", '/node_modules/@aws-sdk/'],
   ['the encryption of backups', '/node_modules/age-encryption/'],
   ['the log streams', '/src/server/log-streams.ts'],
+  ['the webhook for approvals', '/src/server/approval-webhook.ts'],
   ["Node's client and streams of browsers", 'NativeModule internal/deps/undici/'],
 ] as const) {
   test(`the start does not load ${name}`, () => {

@@ -6,8 +6,7 @@ import { createServer, get, type IncomingMessage, type ServerResponse } from 'no
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { FastifyRequest } from 'fastify';
-import type { Answering } from '../../src/http/request-order.ts';
-import { UnreadResponses } from '../../src/http/request-order.ts';
+import { type Answering, UnreadResponses } from '../../src/http/request-order.ts';
 
 const MIB = 1024 * 1024;
 

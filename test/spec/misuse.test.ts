@@ -64,7 +64,7 @@ async function theEntry() {
 
 const OWN = { agent_name: 'agent', resource: 'api/key', result: 'denied', lease_id: held.lease_id } as const;
 
-async function atDoor(path: string, headers: OutgoingHttpHeaders, method = 'GET') {
+async function atEndpoint(path: string, headers: OutgoingHttpHeaders, method = 'GET') {
   const { response, text } = await exchange(address, `/use/${path}`, headers, { method });
   const body = await text();
   assert.equal(body.includes(token), false);
@@ -78,7 +78,7 @@ async function call(headers: Readonly<Record<string, string>>, rest = '/v1/a', c
 }
 
 test('at the base URL of another credential', async () => {
-  const answer = await atDoor('api/second/-/v1/a?b=c', bearer(token), 'POST');
+  const answer = await atEndpoint('api/second/-/v1/a?b=c', bearer(token), 'POST');
   assert.deepEqual(answer, { status: 403, code: 'ACCESS_DENIED' });
   const reason = 'the token was sent to the base URL of api/second';
   assert.deepEqual(await theEntry(), { ...OWN, method: 'POST', host: '127.0.0.1', target_path: '/v1/a', reason });
@@ -87,7 +87,7 @@ test('at the base URL of another credential', async () => {
 test('at the base URL of a credential that does not exist, or that the agent may not use', async () => {
   for (const path of ['api/missing', 'mail/key']) {
     known = (await misuses()).length;
-    assert.equal((await atDoor(`${path}/-/v1/a`, bearer(token))).status, 403);
+    assert.equal((await atEndpoint(`${path}/-/v1/a`, bearer(token))).status, 403);
     const { host, reason } = await theEntry();
     assert.equal(reason, `the token was sent to the base URL of ${path}`);
     assert.equal(host, path === 'mail/key' ? '127.0.0.1' : null);
@@ -148,7 +148,7 @@ test('in a part of a request to a base URL that would be forwarded', async () =>
   ];
   for (const [place, rest, headers] of wrong) {
     known = (await misuses()).length;
-    assert.deepEqual(await atDoor(`api/key/-${rest}`, headers), { status: 403, code: 'ACCESS_DENIED' }, rest);
+    assert.deepEqual(await atEndpoint(`api/key/-${rest}`, headers), { status: 403, code: 'ACCESS_DENIED' }, rest);
     const reason = `the token was in ${place} of a request with api/key`;
     assert.deepEqual(await theEntry(), { ...OWN, method: 'GET', host: '127.0.0.1', target_path: '/v1/a', reason });
   }
@@ -157,7 +157,7 @@ test('in a part of a request to a base URL that would be forwarded', async () =>
 test('in the path, which the entry then leaves out', async () => {
   for (const text of [token, `%6c${token.slice(1)}`]) {
     known = (await misuses()).length;
-    assert.equal((await atDoor(`api/key/-/v1/${text}/a`, bearer(agent.token))).status, 403);
+    assert.equal((await atEndpoint(`api/key/-/v1/${text}/a`, bearer(agent.token))).status, 403);
     const reason = 'the token was in the path of a request with api/key';
     assert.deepEqual(await theEntry(), { ...OWN, method: 'GET', host: '127.0.0.1', target_path: null, reason });
   }
@@ -218,9 +218,9 @@ test('an invented token is rejected and not recorded', async () => {
   const sessionShaped = `lhs_${'a'.repeat(43)}`;
   for (const text of [INVENTED, forged, sessionShaped]) {
     assert.equal((await service.as(text).get('/api/v1/credentials')).status, 401);
-    assert.equal((await atDoor('api/second/-/v1/a', bearer(text))).status, 401);
-    assert.equal((await atDoor('api/key/-/v1/a', { ...bearer(agent.token), 'x-own': text })).status, 400);
-    assert.equal((await atDoor(`api/key/-/v1/a?key=${text}`, bearer(agent.token))).status, 400);
+    assert.equal((await atEndpoint('api/second/-/v1/a', bearer(text))).status, 401);
+    assert.equal((await atEndpoint('api/key/-/v1/a', { ...bearer(agent.token), 'x-own': text })).status, 400);
+    assert.equal((await atEndpoint(`api/key/-/v1/a?key=${text}`, bearer(agent.token))).status, 400);
     assert.deepEqual(await call({ 'x-own': text }), { status: 400, code: 'INVALID_REQUEST' });
     assert.deepEqual(await call({}, `/v1/${text}`), { status: 400, code: 'INVALID_REQUEST' });
   }
@@ -233,7 +233,7 @@ test('a token that only an edit of the database made known is not recorded', asy
   const hash = createHash('sha256').update(INVENTED).digest('base64');
   await executeSql(service.dataDir, `UPDATE leases SET token_hash = '${hash}' WHERE id = '${lease_id}'`);
   assert.equal((await service.as(INVENTED).get('/api/v1/credentials')).status, 401);
-  assert.equal((await atDoor('api/second/-/v1/a', bearer(INVENTED))).status, 401);
+  assert.equal((await atEndpoint('api/second/-/v1/a', bearer(INVENTED))).status, 401);
   assert.deepEqual(await call({ 'x-own': INVENTED }), { status: 400, code: 'INVALID_REQUEST' });
   assert.equal((await misuses()).length, known);
 });
@@ -245,8 +245,8 @@ test('the token of a lease that was revoked or has expired', async () => {
   await clock.move(600_000);
   for (const { token: old, lease_id } of [revoked, expired]) {
     for (const present of [
-      () => atDoor('api/second/-/v1/a', bearer(old)),
-      () => atDoor('api/key/-/v1/a', { ...bearer(agent.token), 'x-own': old }),
+      () => atEndpoint('api/second/-/v1/a', bearer(old)),
+      () => atEndpoint('api/key/-/v1/a', { ...bearer(agent.token), 'x-own': old }),
       () => call({ 'x-own': old }),
       () => service.as(old).get('/api/v1/leases'),
     ]) {
@@ -255,7 +255,7 @@ test('the token of a lease that was revoked or has expired', async () => {
       assert.equal((await theEntry()).lease_id, lease_id);
     }
     known = (await misuses()).length;
-    assert.deepEqual(await atDoor('api/key/-/v1/a', bearer(old)), { status: 409, code: 'LEASE_ENDED' });
+    assert.deepEqual(await atEndpoint('api/key/-/v1/a', bearer(old)), { status: 409, code: 'LEASE_ENDED' });
     assert.equal((await misuses()).length, known);
   }
 });

@@ -1,12 +1,12 @@
 /**
  * Edits on top of the state that the operator saw. If the resource was changed or deleted in the meantime, nothing is
- * saved. The operator starts again from the present state, or applies the edited fields on top of it.
+ * saved. The operator starts again from the current state, or applies the edited fields on top of it.
  */
 import { useState } from 'react';
 import { LeaseholdError } from '../../../src/client/errors.ts';
 import type { Tagged } from '../../../src/client/leasehold.ts';
 import type { AuditEntry } from '../../../src/client/types.ts';
-import type { EventType } from '../../../src/core/permissions.ts';
+import type { ChangedKind } from '../../../src/vault/audit/audit-entry.ts';
 import { client } from '../session/console-client.ts';
 import { Time } from './texts.tsx';
 
@@ -20,9 +20,9 @@ interface Conflict<T> {
 export interface EditSubject {
   /** Subject of the sentence, such as `The policy ci-reads`. */
   readonly what: string;
-  /** The resource name in the audit entries of its changes. */
-  readonly resource: string;
-  readonly events: readonly EventType[];
+  readonly kind: ChangedKind;
+  /** Name or path. */
+  readonly name: string;
 }
 
 const isConflict = (error: unknown): error is LeaseholdError =>
@@ -39,9 +39,9 @@ export async function refreshOnConflict<T>(change: Promise<T>, refresh: () => Pr
 }
 
 /** The conflict; null for any other failure. */
-async function findConflict<T>(failure: unknown, { resource, events }: EditSubject): Promise<Conflict<T> | null> {
+async function findConflict<T>(failure: unknown, { kind, name }: EditSubject): Promise<Conflict<T> | null> {
   if (!isConflict(failure) || failure.current === undefined) return null;
-  const change = await client.audit.lastChange(resource, events).catch(() => null);
+  const change = await client.audit.lastChange(kind, name).catch(() => null);
   // The resource of the request, whose failure this is, is a T.
   return { current: failure.current as Tagged<T> | null, change };
 }
@@ -50,7 +50,7 @@ interface EditOptions<T> {
   readonly subject: EditSubject;
   /** When the edited fields can be kept; `always` also creates a deleted resource again. */
   readonly keeps: 'always' | 'if it exists' | 'never';
-  /** Shows the present state; null if the resource was deleted. */
+  /** Shows the current state; null if the resource was deleted. */
   readonly onReload: (current: Tagged<T> | null) => unknown;
 }
 
@@ -74,13 +74,8 @@ export function useEdit<T>(initial: Tagged<T> | null, { subject, keeps, onReload
     /** The state on which the next save is based. */
     base,
     isBlocked: conflict !== null,
-    /** Begins another edit. */
-    restart: (state: Tagged<T> | null): void => {
-      setBase(state);
-      setConflict(null);
-    },
     /** Returns whether the failure is a conflict, which the notice then reports. */
-    explain: async (failure: unknown): Promise<boolean> => {
+    catchConflict: async (failure: unknown): Promise<boolean> => {
       const found = await findConflict<T>(failure, subject).catch(() => null);
       setConflict(found);
       return found !== null;
@@ -100,7 +95,7 @@ interface Props {
   readonly what: string;
   readonly conflict: Conflict<unknown>;
   readonly onReload: () => void;
-  /** Keeps the edited fields, to save them on top of the present state; null if that is not possible. */
+  /** Keeps the edited fields, to save them on top of the current state; null if that is not possible. */
   readonly onKeep: (() => void) | null;
 }
 

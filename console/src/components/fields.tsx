@@ -33,7 +33,7 @@ export function Problem({ text }: { readonly text: string | undefined }) {
   return text === undefined ? null : <p className="field-problem wide-field">{text}</p>;
 }
 
-interface TextInputProps extends Omit<ComponentProps<'input'>, 'onChange'> {
+interface ControlledTextFieldProps extends Omit<ComponentProps<'input'>, 'onChange'> {
   readonly label: string;
   readonly value: string;
   readonly problem?: string | undefined;
@@ -41,7 +41,7 @@ interface TextInputProps extends Omit<ComponentProps<'input'>, 'onChange'> {
 }
 
 /** A field of one line, whose text its owner keeps. */
-export function TextInput({ label, problem, onChange, ...input }: TextInputProps) {
+export function ControlledTextField({ label, problem, onChange, ...input }: ControlledTextFieldProps) {
   return (
     <LabelledField label={label} problem={problem}>
       {(described) => (
@@ -63,7 +63,7 @@ export function textOf(values: FormData, name: string): string {
   return typeof value === 'string' ? value.trim() : '';
 }
 
-export function TextField({
+export function FormTextField({
   label,
   name,
   isRequired = false,

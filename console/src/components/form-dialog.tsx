@@ -30,7 +30,7 @@ export function ModalDialog({ isOpen, title, className, onClose, children }: Mod
 interface FormProps extends ModalProps {
   /** The verb on the button, such as `Register`. */
   readonly verb: string;
-  /** The dialog closes unless it resolves to false. */
+  /** The dialog closes unless it resolves to false. Then the first invalid field gets the focus. */
   readonly onSubmit: (values: FormData) => Promise<unknown>;
   /** Returns whether the caller shows the failure. The dialog shows any other failure itself. */
   readonly onFailure?: (failure: unknown) => Promise<boolean>;
@@ -66,15 +66,23 @@ function Form({
   cancel = 'Cancel',
   onClose,
 }: FormContent) {
+  const form = useRef<HTMLFormElement>(null);
   const [isBusy, setBusy] = useState(false);
+  /** Submissions with invalid fields. */
+  const [rejected, setRejected] = useState(0);
   const [error, setError] = useState<unknown>(null);
+  // In an effect, because the fields are marked as invalid by the render after the submission.
+  useEffect(() => {
+    if (rejected > 0) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [rejected]);
   const submit = async (event: FormEvent<HTMLFormElement>): Promise<void> => {
     event.preventDefault();
     if (isBusy || isHeld) return;
     setBusy(true);
     setError(null);
     try {
-      if ((await onSubmit(new FormData(event.currentTarget))) !== false) onClose();
+      if ((await onSubmit(new FormData(event.currentTarget))) === false) setRejected((before) => before + 1);
+      else onClose();
     } catch (failure) {
       const isShown = onFailure !== undefined && (await onFailure(failure).catch(() => false));
       if (!isShown) setError(failure);
@@ -83,7 +91,7 @@ function Form({
     }
   };
   return (
-    <form className={kind} onSubmit={(event) => void submit(event)}>
+    <form ref={form} className={kind} onSubmit={(event) => void submit(event)}>
       {children}
       {error !== null && <ErrorPanel error={error} />}
       <div className="buttons">

@@ -8,7 +8,7 @@ import { resolve } from 'node:path';
 import { connect, rootCertificates } from 'node:tls';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold } from '../../client/leasehold.ts';
-import { isLoopback } from '../../client/server-url.ts';
+import { isLoopbackHost } from '../../core/ip-network.ts';
 import { pathViolation } from '../../core/path.ts';
 import { type Environment, toggle } from '../../flags/flag.ts';
 import { readVersion } from '../../platform/installation.ts';
@@ -156,7 +156,7 @@ async function checkSdks({ settings, terminal, signal }: Invocation): Promise<Ch
 }
 
 function baseUrl(address: URL): CheckResult {
-  if (address.protocol === 'http:' && !isLoopback(address.hostname)) {
+  if (address.protocol === 'http:' && !isLoopbackHost(address.hostname)) {
     return warning('SDK base URL', 'plain HTTP to another machine exposes the tokens of SDKs: use https://');
   }
   return ok('SDK base URL', `${address.origin}${address.pathname.replace(/\/+$/, '')}/use/PATH/-`);
@@ -236,7 +236,7 @@ const trim = (path: string): string => path.replace(/\/+$/, '');
 
 /** WHY not two different loopback addresses: another user may listen on the other one. */
 function isSameServer(one: URL, other: URL): boolean {
-  const isAlias = isLoopback(one.hostname) && isLoopback(other.hostname);
+  const isAlias = isLoopbackHost(one.hostname) && isLoopbackHost(other.hostname);
   const isSameHost =
     one.hostname === other.hostname || (isAlias && [one.hostname, other.hostname].includes('localhost'));
   return isSameHost && one.protocol === other.protocol && one.port === other.port;

@@ -1,6 +1,6 @@
 /** The `key slot …`, `key rotate`, `lock` and `unlock` subcommands. */
 
-import { isLoopback } from '../../client/server-url.ts';
+import { isLoopbackHost } from '../../core/ip-network.ts';
 import { newPassphraseParameters, slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
 import { newShares, parseShare } from '../../crypto/shares.ts';
 import { parseRootKey } from '../../crypto/vault-keys.ts';
@@ -216,7 +216,7 @@ function assertMayReceiveSecret({ address, dataDir }: Settings): void {
       `No server has published its address in ${dataDir.value}, and another program may listen on ${value}. Start the server, or name its address with --address`,
     );
   }
-  if (value.startsWith('unix:') || isLoopback(URL.parse(value)?.hostname ?? '')) return;
+  if (value.startsWith('unix:') || isLoopbackHost(URL.parse(value)?.hostname ?? '')) return;
   throw new UsageError(
     `${source}: ${value} is not an address of this machine. Run leasehold unlock on the machine of the server, with --address unix:/PATH or a loopback address`,
   );

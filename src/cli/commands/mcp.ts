@@ -30,8 +30,7 @@ async function serve(invocation: Invocation): Promise<void> {
     throw new UsageError('a model must not act as an operator', 'Use --agent NAME.');
   }
   // WHY dynamic: other commands start faster without the MCP library.
-  const { openMcp } = await import('../../mcp/mcp-server.ts');
-  const { serveOverStdio } = await import('../../mcp/mcp-server.ts');
+  const { openMcp, serveOverStdio } = await import('../../mcp/mcp-server.ts');
   const { value: address } = settings.address;
   const opened = await openMcp({
     client: invocation.connect(),

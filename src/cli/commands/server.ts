@@ -1,8 +1,7 @@
 /** The `server` and `status` subcommands. */
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { HARDENING, TUNING, withoutCoreDumps } from '../../../scripts/flags.mjs';
 import { LeaseholdError } from '../../client/errors.ts';
 import { readIgnored, stopSignals } from '../../platform/inherited-signals.ts';
@@ -31,8 +30,7 @@ const status = defineCommand({
 
 /** Resolves to the exit code. The program inherits standard input and output. */
 async function runServer(words: readonly string[], { environment }: Terminal): Promise<number> {
-  const file = join(import.meta.dirname, '../../bin/server');
-  const program = existsSync(`${file}.ts`) ? `${file}.ts` : `${file}.js`;
+  const program = join(import.meta.dirname, '../../bin', `server${extname(import.meta.filename)}`);
   const [shell, command] = withoutCoreDumps(process.execPath, [...HARDENING, ...TUNING, program, ...words]);
   const forward = (signal: NodeJS.Signals): void => void child.kill(signal);
   const signals = stopSignals(readIgnored(environment));

@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { isLoopback } from '../../client/server-url.ts';
+import { isLoopbackHost } from '../../core/ip-network.ts';
 import { OPERATOR_PREFIX, type PrincipalName, parseAgentName, parseOperatorName } from '../../core/names.ts';
 import { UsageError } from '../../platform/errors.ts';
 import { quoteWord } from '../../platform/installation.ts';
@@ -187,7 +187,7 @@ function isOf(login: Login | null, identity: OwnIdentity): login is Login & { re
 function isOwnServer({ address, publishedAddress }: Search): boolean {
   if (address.value === publishedAddress) return true;
   const [a, b] = [URL.parse(address.value), URL.parse(publishedAddress ?? '')];
-  if (a === null || b === null || !isLoopback(a.hostname) || !isLoopback(b.hostname)) return false;
+  if (a === null || b === null || !isLoopbackHost(a.hostname) || !isLoopbackHost(b.hostname)) return false;
   return [a.hostname, b.hostname].includes('localhost') && a.protocol === b.protocol && a.port === b.port;
 }
 

@@ -21,7 +21,7 @@ import {
 /** `findVault` returns null while the vault is locked. @throws StartupError for an invalid token file */
 export function metricsPage(
   configuration: Configuration,
-  service: Omit<ServerSources, 'version'>,
+  server: Omit<ServerSources, 'version'>,
   findVault: () => VaultSources | null,
   warn: (line: string) => void,
 ): MetricsPage {
@@ -37,7 +37,7 @@ export function metricsPage(
     render() {
       if (performance.now() - renderedAt < PAGE_TTL_MS) return page;
       renderedAt = performance.now();
-      registry ??= createRegistry({ ...service, version: readVersion() }, findVault);
+      registry ??= createRegistry({ ...server, version: readVersion() }, findVault);
       page = registry.then((each) => each.metrics());
       return page;
     },
@@ -54,23 +54,23 @@ interface Value {
 }
 
 /** The metrics that are also exported while the vault is locked. */
-const OF_SERVICE = /^leasehold_(?:build_info|health_status|http_)/;
+const OF_SERVER = /^leasehold_(?:build_info|health_status|http_)/;
 
-async function createRegistry(service: ServerSources, findVault: () => VaultSources | null): Promise<Registry> {
+async function createRegistry(server: ServerSources, findVault: () => VaultSources | null): Promise<Registry> {
   const { Registry, collectDefaultMetrics } = await import('prom-client');
   const registry = new Registry();
-  for (const metric of METRICS) registry.registerMetric(toCollected(metric, service, findVault) as unknown as Gauge);
+  for (const metric of METRICS) registry.registerMetric(toCollected(metric, server, findVault) as unknown as Gauge);
   collectDefaultMetrics({ register: registry });
   return registry;
 }
 
 /** WHY not the library's classes: they keep their own counts, at twenty times the cost, and only gauges can be set. */
-function toCollected(metric: Metric, service: ServerSources, findVault: () => VaultSources | null) {
+function toCollected(metric: Metric, server: ServerSources, findVault: () => VaultSources | null) {
   const { kind, name, help } = metric;
   const read = (): Value[] => {
     const vault = findVault();
     // A metric of the server reads no part of the vault.
-    return vault === null && !OF_SERVICE.test(name) ? [] : valuesOf(metric, { ...service, ...vault } as MetricSources);
+    return vault === null && !OF_SERVER.test(name) ? [] : valuesOf(metric, { ...server, ...vault } as MetricSources);
   };
   return { name, help, type: kind, get: async () => ({ name, help, type: kind, values: read() }) };
 }

@@ -147,7 +147,7 @@ const DECLARATIONS: Readonly<Record<string, Declaration>> = {
     ({ vault }) => vault.ledger.queue.rejections,
   ),
   leasehold_log_seq: gauge(
-    'Sequence number of the last log entry that this node knows.',
+    'Sequence number of the last entry of the audit log that this node knows.',
     ({ vault }) => vault.ledger.memory.lastSeenEntry?.seq ?? 0,
   ),
   leasehold_audit_entries_total: {
@@ -158,7 +158,7 @@ const DECLARATIONS: Readonly<Record<string, Declaration>> = {
       vault.ledger.measures.entries.entries().map(([event_type, result, count]) => [{ event_type, result }, count]),
   },
   leasehold_denials_total: counters(
-    'Denials with a log entry, by class of reason.',
+    'Denials with an entry in the audit log, by class of reason.',
     'class',
     ({ vault }) => vault.ledger.measures.denials,
   ),
@@ -340,7 +340,7 @@ const DECLARATIONS: Readonly<Record<string, Declaration>> = {
   ),
   leasehold_stream_lag_seconds: ofStreams(
     'gauge',
-    'Age of the oldest log entry that the stream has not sent.',
+    'Age of the oldest entry of the audit log that the stream has not sent.',
     ({ lagSeconds }) => lagSeconds,
   ),
   // HTTP.

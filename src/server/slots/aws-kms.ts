@@ -6,13 +6,14 @@
 import { Readable } from 'node:stream';
 import type { KMSClient } from '@aws-sdk/client-kms';
 import { lookupOwn } from '../../client/node-fetch.ts';
+import { isLoopbackHost } from '../../core/ip-network.ts';
 import { newRootKey } from '../../crypto/primitives.ts';
 import { orAborted } from '../../ledger/single-flight.ts';
 import { errnoSuffix } from '../../platform/errors.ts';
 import { http } from '../../platform/node-http.ts';
 import type { VaultId } from '../../vault/keys/keyset.ts';
 import type { Configuration } from '../configuration.ts';
-import { isLoopbackHost, isPrivateUrl } from '../flag-values.ts';
+import { isPrivateUrl } from '../flag-values.ts';
 import { checkedKey, SlotKindError, type SlotKindPort } from './slot-kind.ts';
 
 const KEY_ID = /^[A-Za-z0-9:/_-]{1,2048}$/;

@@ -4,7 +4,7 @@
  */
 
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
+import { isLoopbackHost } from '../../core/ip-network.ts';
 import { UsageError } from '../../platform/errors.ts';
 
 export type DatabaseHost =
@@ -113,14 +113,10 @@ function readRoots(file: string | undefined): string | null {
   }
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
-}
-
 /** The mode for this host. Without a configured mode, only loopback and Unix sockets are trusted. */
 export function sslModeFor({ sslMode }: PostgresAddress, host: DatabaseHost): SslMode {
   if (host.kind === 'unix') return 'disable';
-  return sslMode ?? (isLoopback(host.host) ? 'disable' : 'verify-full');
+  return sslMode ?? (isLoopbackHost(host.host) ? 'disable' : 'verify-full');
 }
 
 /** Hosts and database for messages, without user and password. */

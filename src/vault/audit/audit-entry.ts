@@ -28,6 +28,8 @@ export const CHANGE_EVENTS = {
   ],
   targets: ['target.put', 'target.delete'],
 } as const satisfies Readonly<Record<string, readonly EventType[]>>;
+/** The kinds of resources that several operators may edit at the same time. */
+export type ChangedKind = keyof typeof CHANGE_EVENTS;
 
 /** The record of a decision; the ledger adds sequence number, id, time and MAC. */
 export interface EntryDraft {

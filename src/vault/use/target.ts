@@ -171,7 +171,7 @@ const USERNAME = grammar.matching(
 const PLACEMENTS = {
   bearer: {},
   header: {
-    name: text(HEADER_NAME, { description: 'Of the header or the query parameter.' }),
+    name: text(HEADER_NAME, { description: 'Name of the header or of the query parameter.' }),
     template: byDefault('{value}', text(TEMPLATE, { description: 'Contains `{value}` once.' })),
   },
   /** The value is `user:password` if the user name is null. */

@@ -127,9 +127,9 @@ function TargetFix({ path, target, targets, onApplied }: TargetFixProps) {
       announce(`The targets of ${path} are saved.`);
       onApplied();
     },
-    onError: (failure) => explain(failure),
+    onError: (failure) => catchConflict(failure),
   });
-  const { isBlocked, explain, notice } = useEdit(targets, {
+  const { isBlocked, catchConflict, notice } = useEdit(targets, {
     subject: targetsSubject(path),
     keeps: 'never',
     onReload: async () => {

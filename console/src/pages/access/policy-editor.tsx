@@ -1,5 +1,5 @@
 /** Edits a policy. Each field is checked while it is typed, and the difference is shown before it is saved. */
-import { type FocusEvent, useEffect, useState } from 'react';
+import { type FocusEvent, useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { Policy as PolicyText } from '../../../../src/client/types.ts';
 import { Policy } from '../../../../src/vault/policies/policy.ts';
@@ -27,7 +27,7 @@ const toFields = ({ data }: Tagged<PolicyText>): FormFields => toFormFields(Poli
 
 export function PolicyEditor({ policy, onSaved, onClose }: Props) {
   const [fields, setFields] = useState(() => (policy === null ? NEW_POLICY : toFields(policy)));
-  const { base, isBlocked, explain, notice } = useEdit(policy, {
+  const { base, isBlocked, catchConflict, notice } = useEdit(policy, {
     subject: policySubject(String(fields['name'])),
     keeps: 'always',
     onReload: (current) => {
@@ -61,7 +61,7 @@ export function PolicyEditor({ policy, onSaved, onClose }: Props) {
       verb={before === null ? 'Create the policy' : 'Save the policy'}
       isHeld={isBlocked}
       onSubmit={save}
-      onFailure={explain}
+      onFailure={catchConflict}
       onClose={onClose}
     >
       <div className="form">
@@ -96,20 +96,17 @@ interface Touched {
   readonly touch: (part: string) => void;
   /** Returns the handler for a field that loses the focus. */
   readonly leave: (part: string) => (event: FocusEvent) => void;
-  /** Shows every problem, and moves the focus to the first invalid field of the open dialog. */
+  /** Shows every problem. */
   readonly touchAll: () => void;
 }
 
 function useTouched(found: Problems): Touched {
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
-  const [submissions, setSubmissions] = useState(0);
-  useEffect(() => {
-    if (submissions > 0) document.querySelector<HTMLElement>('dialog[open] [aria-invalid="true"]')?.focus();
-  }, [submissions]);
+  const [isSubmitted, setSubmitted] = useState(false);
   const touch = (part: string): void =>
     setTouched((before) => (before.has(part) ? before : new Set([...before, part])));
   return {
-    problems: submissions > 0 ? found : Object.fromEntries(Object.entries(found).filter(([part]) => touched.has(part))),
+    problems: isSubmitted ? found : Object.fromEntries(Object.entries(found).filter(([part]) => touched.has(part))),
     touch,
     leave:
       (part) =>
@@ -117,6 +114,6 @@ function useTouched(found: Problems): Touched {
         // A new problem would move the button away from the pointer.
         if (!(relatedTarget instanceof HTMLButtonElement)) touch(part);
       },
-    touchAll: () => setSubmissions((before) => before + 1),
+    touchAll: () => setSubmitted(true),
   };
 }

@@ -1,7 +1,6 @@
 /** Saves policies, each only on top of the state that the operator saw, and then drops all cached decisions. */
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { Policy as PolicyText } from '../../../../src/client/types.ts';
-import { CHANGE_EVENTS } from '../../../../src/vault/audit/audit-entry.ts';
 import { Policy, type PolicyDraft } from '../../../../src/vault/policies/policy.ts';
 import type { EditSubject } from '../../components/edit-conflict.tsx';
 import { client } from '../../session/console-client.ts';
@@ -16,8 +15,8 @@ export async function savePolicy(before: Tagged<PolicyText> | null, after: Polic
 
 export const policySubject = (name: string): EditSubject => ({
   what: `The policy ${name}`,
-  resource: `policy:${name}`,
-  events: CHANGE_EVENTS.policy,
+  kind: 'policy',
+  name,
 });
 
 export async function forgetDecisions(): Promise<void> {

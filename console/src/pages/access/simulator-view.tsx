@@ -5,7 +5,7 @@ import { type FormEvent, useRef } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Considered } from '../../../../src/vault/policies/access-explanation.ts';
 import { ACTIONS } from '../../../../src/vault/policies/policy.ts';
-import { TextInput } from '../../components/fields.tsx';
+import { ControlledTextField } from '../../components/fields.tsx';
 import { useDraft, useSetParameters } from '../../components/filter-bar.tsx';
 import { Facts } from '../../components/side-panel.tsx';
 import { ErrorPanel, Loading } from '../../components/states.tsx';
@@ -78,7 +78,7 @@ function Simulator({ asked }: { readonly asked: QuestionFields }) {
   };
   const problems = isAsked ? (read.problems ?? {}) : {};
   const text = (name: 'for' | 'path' | 'method' | 'url', label: string, placeholder: string) => (
-    <TextInput
+    <ControlledTextField
       label={label}
       placeholder={placeholder}
       value={fields[name]}

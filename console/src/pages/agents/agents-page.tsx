@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { Agent, Panicked } from '../../../../src/client/types.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
-import { TextField, textOf } from '../../components/fields.tsx';
+import { FormTextField, textOf } from '../../components/fields.tsx';
 import { FilterBar, type FilterField, useFilters, useSetParameters } from '../../components/filter-bar.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
@@ -162,8 +162,8 @@ function RegisterDialog({ isOpen, onClose }: { readonly isOpen: boolean; readonl
   };
   return (
     <FormDialog isOpen={isOpen} title="Register an agent" verb="Register" onSubmit={register} onClose={onClose}>
-      <TextField label="Name" name="name" isRequired maxLength={64} placeholder="deploy-bot" />
-      <TextField label="Description (optional)" name="description" />
+      <FormTextField label="Name" name="name" isRequired maxLength={64} placeholder="deploy-bot" />
+      <FormTextField label="Description (optional)" name="description" />
       <KeyFields agent={null} />
       <p className="hint">
         An agent has no access until a policy grants it. To create the key on the agent’s machine and register it in one

@@ -1,6 +1,6 @@
 /** The choice of an agent's key: its own, or one that the server makes. */
 import { useState } from 'react';
-import { TextField, textOf } from '../../components/fields.tsx';
+import { FormTextField, textOf } from '../../components/fields.tsx';
 
 /** The request's `public_key`; without it the server makes a key pair. */
 export function keyOf(values: FormData): { readonly public_key?: string } {
@@ -25,7 +25,7 @@ export function KeyFields({ agent }: { readonly agent: string | null }) {
       </label>
       {isOwn && (
         <>
-          <TextField label="Public key, base64 of its 32 bytes" name="public_key" isRequired maxLength={44} />
+          <FormTextField label="Public key, base64 of its 32 bytes" name="public_key" isRequired maxLength={44} />
           <p className="hint">
             Of a key in a file: <code>openssl pkey -in KEY.pem -pubout -outform DER | tail -c 32 | base64</code>
           </p>

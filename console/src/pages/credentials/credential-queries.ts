@@ -6,7 +6,6 @@ import { type Query, useQuery } from '@tanstack/react-query';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
-import { CHANGE_EVENTS } from '../../../../src/vault/audit/audit-entry.ts';
 import type { EditSubject } from '../../components/edit-conflict.tsx';
 import { client } from '../../session/console-client.ts';
 import { queries } from '../../session/queries.ts';
@@ -37,8 +36,8 @@ export async function readTargets(path: string, signal: AbortSignal): Promise<Ta
 
 export const targetsSubject = (path: string): EditSubject => ({
   what: `The targets of ${path}`,
-  resource: path,
-  events: CHANGE_EVENTS.targets,
+  kind: 'targets',
+  name: path,
 });
 
 export function useCatalogue() {

@@ -7,7 +7,7 @@ import { useRef, useState } from 'react';
 import { LeaseholdError } from '../../../../src/client/errors.ts';
 import { parsePath } from '../../../../src/core/path.ts';
 import { ruleBroken } from '../../../../src/engine/errors.ts';
-import { TextInput } from '../../components/fields.tsx';
+import { ControlledTextField } from '../../components/fields.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { SecretField, type SecretInput } from '../../components/secret-field.tsx';
@@ -91,7 +91,7 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
     >
       <div className="form">
         <div className="wide-field">
-          <TextInput
+          <ControlledTextField
             label="Path"
             value={path}
             problem={problem ?? undefined}
@@ -101,13 +101,13 @@ export function StoreDialog({ path: fixed, onStored, onClose }: Props) {
             onChange={setPath}
           />
         </div>
-        <TextInput
+        <ControlledTextField
           label={exists ? 'Type (empty: unchanged)' : 'Type (optional)'}
           value={type}
           placeholder="api_key"
           onChange={setType}
         />
-        <TextInput
+        <ControlledTextField
           label={exists ? 'Description (empty: unchanged)' : 'Description (optional)'}
           value={description}
           spellCheck

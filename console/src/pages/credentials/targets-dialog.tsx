@@ -4,7 +4,7 @@ import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { CredentialTargets } from '../../../../src/client/types.ts';
 import { PLACEMENT_KINDS } from '../../../../src/vault/use/target.ts';
 import { useEdit } from '../../components/edit-conflict.tsx';
-import { TextInput } from '../../components/fields.tsx';
+import { ControlledTextField } from '../../components/fields.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
@@ -25,7 +25,7 @@ const textOf = (targets: CredentialTargets | undefined): TargetsText =>
 
 export function TargetsDialog({ path, targets, onClose }: Props) {
   const [text, setText] = useState(() => textOf(targets?.data));
-  const { base, isBlocked, explain, notice } = useEdit(targets, {
+  const { base, isBlocked, catchConflict, notice } = useEdit(targets, {
     subject: targetsSubject(path),
     keeps: 'always',
     onReload: (current) => {
@@ -56,7 +56,7 @@ export function TargetsDialog({ path, targets, onClose }: Props) {
       verb="Save the targets"
       isHeld={body === null || isBlocked}
       onSubmit={save}
-      onFailure={explain}
+      onFailure={catchConflict}
       onClose={onClose}
     >
       <div className="form">
@@ -122,7 +122,7 @@ interface TargetFieldsetProps {
 
 function TargetFieldset({ target, number, onChange, onRemove }: TargetFieldsetProps) {
   const text = (name: 'origin' | 'methods' | 'networks', label: string) => (
-    <TextInput label={label} value={target[name]} onChange={(value) => onChange({ [name]: value })} />
+    <ControlledTextField label={label} value={target[name]} onChange={(value) => onChange({ [name]: value })} />
   );
   return (
     <fieldset className="card wide-field">
@@ -157,7 +157,7 @@ interface PlacementProps {
 function Placement({ text, set }: PlacementProps) {
   const { kind } = text;
   const field = (name: 'name' | 'template' | 'username', label: string) => (
-    <TextInput label={label} value={text[name]} onChange={(value) => set({ [name]: value })} />
+    <ControlledTextField label={label} value={text[name]} onChange={(value) => set({ [name]: value })} />
   );
   return (
     <>

@@ -21,17 +21,17 @@ interface Props {
 }
 
 /** Whether the error concerns every read. The notice at the top of the page then reports it once. */
-const isOfEveryRead = (error: unknown): boolean =>
+const isReportedAtTop = (error: unknown): boolean =>
   error instanceof LeaseholdError && (error.code === 'UNREACHABLE' || error.code === 'VAULT_LOCKED');
 
 export function Section({ title, count, empty, more, query, children }: Props) {
   const titleId = useId();
   const queries = useQueryClient();
   const { error, isPending } = query;
-  const isServerDown = isOfEveryRead(error);
+  const isReported = isReportedAtTop(error);
   useEffect(() => {
-    if (isServerDown) void queries.invalidateQueries({ queryKey: ['health'] }, { cancelRefetch: false });
-  }, [isServerDown, queries]);
+    if (isReported) void queries.invalidateQueries({ queryKey: ['health'] }, { cancelRefetch: false });
+  }, [isReported, queries]);
   const isKnownEmpty = error === null && empty?.isEmpty === true;
   return (
     <section className="now-section" aria-labelledby={titleId}>
@@ -39,8 +39,8 @@ export function Section({ title, count, empty, more, query, children }: Props) {
         <h2 id={titleId}>{count === undefined ? title : `${title} (${count.toLocaleString('en')})`}</h2>
         {more !== undefined && <Link href={more.href}>{more.text}</Link>}
       </div>
-      {isServerDown && <p className="hint">Not current: see the notice at the top.</p>}
-      {error !== null && !isServerDown && <ErrorPanel error={error} onRetry={() => void query.refetch()} />}
+      {isReported && <p className="hint">Not current: see the notice at the top.</p>}
+      {error !== null && !isReported && <ErrorPanel error={error} onRetry={() => void query.refetch()} />}
       {isPending ? <Loading what={title.toLowerCase()} /> : !isKnownEmpty && children}
       {isKnownEmpty && <p className="hint">{empty.text}</p>}
     </section>

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { OneTimeCode, Operator } from '../../../../src/client/types.ts';
 import { refreshOnConflict } from '../../components/edit-conflict.tsx';
-import { TextField, textOf } from '../../components/fields.tsx';
+import { FormTextField, textOf } from '../../components/fields.tsx';
 import { ConfirmDialog, FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { RoleButton } from '../../components/role-button.tsx';
@@ -81,7 +81,7 @@ export function OperatorPanel({ name, onInvited, onClose }: Props) {
           )}
           <Passkeys operator={operator} heading="h3" mayRemove={isAdmin} onRemoved={refresh} />
           <EntriesLink principal={`operator:${name}`} />
-          <RolesDialog operator={edited} onDone={refresh} onClose={() => setEdited(null)} />
+          {edited !== null && <RolesDialog operator={edited} onDone={refresh} onClose={() => setEdited(null)} />}
           <KeyDialog name={name} isOpen={dialog === 'key'} onDone={refresh} onClose={close} />
           <RemoveDialog name={name} tag={data.tag} isOpen={dialog === 'remove'} onDone={onClose} onClose={close} />
         </>
@@ -129,7 +129,7 @@ function KeyDialog({ name, isOpen, onDone, onClose }: DialogProps & { readonly n
       onClose={onClose}
     >
       <p>All sessions and leases of {name} end immediately.</p>
-      <TextField label="Public key, base64 of its 32 bytes" name="public_key" isRequired />
+      <FormTextField label="Public key, base64 of its 32 bytes" name="public_key" isRequired />
       <p className="hint">
         The CLI creates the key and replaces it in one step: <code>leasehold operator rotate {name}</code>
       </p>

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'react';
 import { useSearchParams } from 'wouter';
 import type { OneTimeCode, Operator } from '../../../../src/client/types.ts';
 import { DataTable, type TableColumn } from '../../components/data-table.tsx';
-import { TextField, textOf } from '../../components/fields.tsx';
+import { FormTextField, textOf } from '../../components/fields.tsx';
 import { useSetParameters } from '../../components/filter-bar.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
@@ -114,8 +114,8 @@ function AddDialog({ isOpen, onInvited, onClose }: AddProps) {
   };
   return (
     <FormDialog isOpen={isOpen} title="Add an operator" verb="Add" onSubmit={add} onClose={onClose}>
-      <TextField label="Name" name="name" isRequired maxLength={64} placeholder="alice" />
-      <TextField label="Description (optional)" name="description" />
+      <FormTextField label="Name" name="name" isRequired maxLength={64} placeholder="alice" />
+      <FormTextField label="Description (optional)" name="description" />
       <RoleFields chosen={['viewer']} />
       <label className="field">
         <span>Signs in</span>
@@ -125,8 +125,8 @@ function AddDialog({ isOpen, onInvited, onClose }: AddProps) {
           <option value="identity">at the identity provider</option>
         </select>
       </label>
-      {way === 'key' && <TextField label="Public key, base64 of its 32 bytes" name="public_key" isRequired />}
-      {way === 'identity' && <TextField label="Subject or e-mail address" name="subject" isRequired />}
+      {way === 'key' && <FormTextField label="Public key, base64 of its 32 bytes" name="public_key" isRequired />}
+      {way === 'identity' && <FormTextField label="Subject or e-mail address" name="subject" isRequired />}
     </FormDialog>
   );
 }

@@ -2,28 +2,25 @@
 import { useState } from 'react';
 import type { Tagged } from '../../../../src/client/leasehold.ts';
 import type { Operator } from '../../../../src/client/types.ts';
-import { CHANGE_EVENTS } from '../../../../src/vault/audit/audit-entry.ts';
 import { ROLES, type Role } from '../../../../src/vault/operators/operator.ts';
 import { useEdit } from '../../components/edit-conflict.tsx';
-import { TextField, textOf } from '../../components/fields.tsx';
+import { FormTextField, textOf } from '../../components/fields.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { client } from '../../session/console-client.ts';
 
 interface Props {
-  /** Null while the dialog is closed. */
-  readonly operator: Tagged<Operator> | null;
+  readonly operator: Tagged<Operator>;
   readonly onDone: () => unknown;
   readonly onClose: () => void;
 }
 
 export function RolesDialog({ operator, onDone, onClose }: Props) {
-  const [opened, setOpened] = useState(operator);
   /** The inputs start with this state. */
   const [shown, setShown] = useState(operator);
-  const name = shown?.data.name ?? '';
-  const { base, isBlocked, restart, explain, notice } = useEdit(operator, {
-    subject: { what: `The operator ${name}`, resource: `operator:${name}`, events: CHANGE_EVENTS.operator },
+  const { name } = operator.data;
+  const { base, isBlocked, catchConflict, notice } = useEdit(operator, {
+    subject: { what: `The operator ${name}`, kind: 'operator', name },
     keeps: 'if it exists',
     onReload: (current) => {
       if (current !== null) return setShown(current);
@@ -31,12 +28,6 @@ export function RolesDialog({ operator, onDone, onClose }: Props) {
       onClose();
     },
   });
-  // When the dialog is opened again, it starts with the current state.
-  if (opened !== operator) {
-    setOpened(operator);
-    setShown(operator);
-    restart(operator);
-  }
   const change = async (values: FormData): Promise<void> => {
     if (base === null) return;
     const body = { roles: rolesOf(values), description: textOf(values, 'description') };
@@ -46,20 +37,18 @@ export function RolesDialog({ operator, onDone, onClose }: Props) {
   };
   return (
     <FormDialog
-      isOpen={base !== null}
+      isOpen
       title={`Roles of “${name}”`}
       verb="Change"
       onSubmit={change}
-      onFailure={explain}
+      onFailure={catchConflict}
       isHeld={isBlocked}
       onClose={onClose}
     >
-      {shown !== null && (
-        <div key={shown.tag} className="form wide-field">
-          <RoleFields chosen={shown.data.roles} />
-          <TextField label="Description" name="description" defaultValue={shown.data.description} />
-        </div>
-      )}
+      <div key={shown.tag} className="form wide-field">
+        <RoleFields chosen={shown.data.roles} />
+        <FormTextField label="Description" name="description" defaultValue={shown.data.description} />
+      </div>
       <p className="hint">The change takes effect with the operator’s next request.</p>
       {notice}
     </FormDialog>

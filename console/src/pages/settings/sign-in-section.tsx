@@ -1,7 +1,7 @@
 /** The ways to sign in of the signed-in operator, and the session. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { TextField, textOf } from '../../components/fields.tsx';
+import { FormTextField, textOf } from '../../components/fields.tsx';
 import { FormDialog } from '../../components/form-dialog.tsx';
 import { announce } from '../../components/live-region.tsx';
 import { Facts } from '../../components/side-panel.tsx';
@@ -84,7 +84,7 @@ function OwnPasskeys({ identity: { name } }: { readonly identity: SessionIdentit
         </p>
       )}
       <FormDialog isOpen={isAdding} title="Add a passkey" verb="Add" onSubmit={add} onClose={() => setAdding(false)}>
-        <TextField label="Name of this passkey" name="label" isRequired maxLength={64} placeholder="Laptop" />
+        <FormTextField label="Name of this passkey" name="label" isRequired maxLength={64} placeholder="Laptop" />
         <p className="hint">The browser then asks for it.</p>
       </FormDialog>
     </>
