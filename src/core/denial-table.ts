@@ -4,6 +4,7 @@
  */
 import { describeTimeout } from '../vault/approvals/approval.ts';
 import { TOO_LARGE_TO_USE } from '../vault/credentials/credential.ts';
+import { KeySlot } from '../vault/keys/keyset.ts';
 import type { Role } from '../vault/operators/operator.ts';
 import { ACTIONS } from '../vault/policies/policy.ts';
 import type { TokenPlace } from '../vault/use/token-form.ts';
@@ -233,6 +234,10 @@ export const DENIALS = {
     'ALREADY_EXISTS',
     'the name is taken',
     ({ of }: { readonly of: keyof typeof TAKEN }) => TAKEN[of],
+  ),
+  too_many_slots: invalid(
+    'a vault cannot have more key slots',
+    rule('name', `a vault has at most ${KeySlot.maxRows} key slots; remove one first`),
   ),
   slot_group_taken: rejection('ALREADY_EXISTS', 'the group of shares is taken', 'a key slot has this group of shares'),
   agent_not_found: missing('the agent is not registered'),

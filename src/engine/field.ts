@@ -178,7 +178,7 @@ export function nullable<T extends FieldMark>(of: T): Nullable<T> {
   const read = (given: unknown, where: string, problems: Problems): unknown => {
     const own: Problems = [];
     const value = given === null ? null : inner.read(given, where, own);
-    problems.push(...own.map((problem) => `${problem}, or null`));
+    problems.push(...own.map((problem) => (problem.startsWith(`${where}: `) ? `${problem}, or null` : problem)));
     return value;
   };
   const write = (value: unknown): unknown => (value === null ? null : inner.write(value));
@@ -285,7 +285,7 @@ export function restoreFields(fields: Fields, reply: Readonly<Record<string, unk
   const shown = entriesOf(fields).filter(({ field: each }) => each.presence !== 'internal');
   return Object.fromEntries(
     shown.map(({ property, wire, field: each }) => {
-      const value = reply[wire] ?? each.byDefault;
+      const value = reply[wire] === undefined ? each.byDefault : reply[wire];
       return [property, value === undefined || value === null ? null : each.restore(value)];
     }),
   );

@@ -155,6 +155,14 @@ test('records that authenticate and are wrong: without an end, after it, with ot
   const oddEnd = end.toString().replace(/"sha256":"[^"]*"/, `"sha256":${object}`);
   await refused([first, rows, Buffer.from(oddEnd)], /record 3 \(the end\): sha256: must be a string/);
   await refused([first, Buffer.from('not JSON\n')], /record 2 is not JSON/);
+  const ids = ['01890000-0000-7000-8000-000000000001', '01890000-0000-7000-8000-000000000002'];
+  const agentsNamed = (...names: string[]) =>
+    new BackupWriter().rows(
+      'agents',
+      names.map((name, at) => [ids[at] ?? '', name, '', hash, 1, null, null, null, '["admin"]', hash]),
+    );
+  await refused([first, agentsNamed('A', 'a')], /record 2, row 2 of agents, name is that of another row/);
+  await refused([first, agentsNamed('a', 'b')], /its end is missing/);
   await refused([rows], /is not a backup of Leasehold/);
   const newer = new BackupWriter();
   await refused(

@@ -97,6 +97,8 @@ test('a wildcard host is never chosen', () => {
   assert.match(resolved([wild], requestTo('/v1/x')), rule);
   assert.match(resolved([wild], requestTo('/v2/x')), rule);
   assert.match(resolved([exact, wild], requestTo('/v1/y')), rule);
+  const longest = `${`${'a'.repeat(63)}.`.repeat(4).slice(0, 251)}`.replace(/.$/, 'b');
+  assert.match(resolved([{ origin: `https://*.${longest}` }], requestTo('/v1/y')), rule);
   assert.match(resolved([wild, exact], requestTo('/v1/x', 1)), rule);
   assert.equal(resolved([wild, exact], requestTo('/v1/x')), 'https://a.example.com:443 -2');
   assert.equal(resolved([wild, exact], requestTo('/v3')), 'https://a.example.com:443 -2');

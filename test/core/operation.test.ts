@@ -4,19 +4,24 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { BatchState, LoadedRows } from '../../src/core/batch-state.ts';
+import { removeRow } from '../../src/core/change.ts';
 import { ControlState } from '../../src/core/control.ts';
 import { errorOf, messageOf } from '../../src/core/denials.ts';
 import {
   type AgentId,
   type ChallengeId,
+  type CredentialId,
   type EntryId,
   type PublicKey,
   parseAgentName,
   type TokenHash,
 } from '../../src/core/names.ts';
+import { operation, succeeded } from '../../src/core/operation.ts';
 import { parsePath } from '../../src/core/path.ts';
 import { Secret } from '../../src/vault/credentials/credential.ts';
 import { retrieve } from '../../src/vault/credentials/retrieve.ts';
+import { addKeySlot } from '../../src/vault/keys/key-operations.ts';
+import type { KeySlot, SlotId, SlotName } from '../../src/vault/keys/keyset.ts';
 import { parseTtl } from '../../src/vault/policies/policy.ts';
 import {
   CHALLENGE_LIFE_MS,
@@ -36,6 +41,7 @@ const SETTINGS = { adminMayRetrieve: true, versionsKept: 10 };
 const BY_ADMIN = { auth: { kind: 'admin' }, requestId: 'r', remoteAddr: null } as const;
 const LEASE = '0190c5f2-7e3a-7b1c-8d2e-0123456789ab';
 const PATH = parsePath('prod/db');
+const MOMENT = { now: 0, seq: 1, entryId: 'entry' as EntryId, newId: () => LEASE };
 
 const store = (path: string, type: string | null): Command => ({
   kind: 'store',
@@ -193,4 +199,40 @@ test('an intent replies the id of its entry, and the entry of its result names t
   assert.equal(begun.entry?.completes, undefined);
   const ended = result('end', begun.response.reply, 'error').decide(known, at('second', 2));
   assert.deepEqual([ended.entry?.completes, ended.entry?.result], ['first', 'error']);
+});
+
+test('an operation that names no target meets no precondition', () => {
+  const context = { ...BY_ADMIN, precondition: () => true };
+  const known = new BatchState(new ControlState([], []), new LoadedRows(), SETTINGS);
+  const add = operation({ context, permission: 'agent.register', resource: '*' }, () => succeeded(null, null));
+  const { response } = add.decide(known, MOMENT);
+  assert.deepEqual(response, { denial: { code: 'precondition_failed', current: null } });
+});
+
+test('a vault has at most 1,000 key slots, also where several are added in one batch', () => {
+  const slot = (number: number): KeySlot => ({
+    id: `slot ${number}` as SlotId,
+    name: `slot-${number}` as SlotName,
+    kind: 'file',
+    parameters: {},
+    publicKey: '',
+    createdAt: 0,
+  });
+  const known = new BatchState(new ControlState([], []), new LoadedRows(), SETTINGS);
+  const add = (number: number) => {
+    const { response, changes } = addKeySlot(BY_ADMIN, slot(number)).decide(known, MOMENT);
+    for (const change of changes) known.apply(change);
+    return 'denial' in response ? response.denial.code : null;
+  };
+  for (let number = 1; number <= 1000; number += 1) assert.equal(add(number), null);
+  assert.equal(add(1001), 'too_many_slots');
+});
+
+test('a credential that replaces an altered row is not altered', () => {
+  const loaded = new LoadedRows();
+  loaded.altered.add(PATH);
+  const known = new BatchState(new ControlState([], []), loaded, SETTINGS);
+  assert.equal(known.isAltered(PATH), true);
+  known.apply(removeRow('credential', { id: 'id' as CredentialId, path: PATH }));
+  assert.equal(known.isAltered(PATH), false);
 });

@@ -263,3 +263,11 @@ test('a result has the id of its intent, and ends the lease that was issued for 
   assert.deepEqual(outcome.changes, [{ kind: 'revokeLease', id: started.leaseId, revokedAt: NOW }]);
   assert.deepEqual(batch.decide(endUse(started, context, result)).changes, []);
 });
+
+test('a result does not end the lease with the token that the request was made with', () => {
+  const batch = new Batch();
+  batch.putTargets();
+  const started = batch.started();
+  const result = { status: 200, bytes_in: 0, bytes_out: 12, redactions: 1, ended: 'complete' as const };
+  assert.deepEqual(batch.decide(endUse(started, HOLDER, result)).changes, []);
+});

@@ -23,12 +23,13 @@ const Held = {
   ),
   facts: byDefault({}, map({ name: /^[a-z]{1,4}$/, max: 2, maxTextLength: 3, maxInteger: 9, title: 'Facts' })),
   seal: nullable(text(WORD)),
+  key: byDefault(null, nullable(record({ tooth: integer({ min: 1, max: 9 }) }, { title: 'Key' }))),
 };
 const Box = shape('Box', Held);
 
 test('a record of several kinds has the fields of its kind, and a map has few names and short values', () => {
   const read = (given: object): unknown => Box.parse({ place: { kind: 'lost' }, seal: null, ...given });
-  const plain = { place: { kind: 'lost' }, facts: {}, seal: null };
+  const plain = { place: { kind: 'lost' }, facts: {}, seal: null, key: null };
   assert.deepEqual(read({}), plain);
   assert.deepEqual(read({ place: { kind: 'shelf', row: 3 } }), { ...plain, place: { kind: 'shelf', row: 3 } });
   assert.deepEqual(read({ place: { kind: 'box', row: 'a' } }), {
@@ -56,9 +57,17 @@ test('a record of several kinds has the fields of its kind, and a map has few na
       'facts: must have values that are well-formed texts of at most 3 characters, or whole numbers up to 9',
     ],
     [{ seal: 'A' }, 'seal: must be a word, or null'],
-    [{ id: 'a' }, 'body: has an unknown field; the allowed fields are place, facts, seal'],
+    [{ key: 'A' }, 'key: must be an object with tooth, or null'],
+    [{ key: { tooth: 0 } }, 'key.tooth: must be a whole number, 1 to 9'],
+    [{ id: 'a' }, 'body: has an unknown field; the allowed fields are place, facts, seal, key'],
   ];
   for (const [given, message] of broken) assert.throws(() => read(given), { message });
+});
+
+test('a text that matches a pattern has at least the given number of characters', () => {
+  const grammar = matching(/^[a-z]*$/, [2, 3], 'must be 2 or 3 letters');
+  assert.equal(grammar.parse('ab', 'name'), 'ab');
+  for (const bad of ['', 'a', 'abcd']) assert.throws(() => grammar.parse(bad, 'name'), /^ApiError: name: must be 2/);
 });
 
 test('a row stores them as JSON, and bytes as bytes; the rules of a restore are those of values in memory', () => {
@@ -70,6 +79,7 @@ test('a row stores them as JSON, and bytes as bytes; the rules of a restore are 
       ['place', 'json', false],
       ['facts', 'json', false],
       ['seal', 'text', true],
+      ['key', 'json', true],
       ['lid', 'bytes', false],
     ],
   );

@@ -68,6 +68,8 @@ const WHOLE = {
   ends_at: '2026-01-31T09:30:00Z',
 };
 
+const OPTIONAL_SIZE = byDefault(5, nullable(integer({ min: 1, max: 9 })));
+
 const problemsOf = (given: unknown): readonly string[] => {
   const read = Thing.read(given);
   return 'problems' in read ? read.problems : [];
@@ -316,4 +318,9 @@ test('a reply of an older server lacks fields: those with a default have it, and
   );
   const restored = Thing.fromReply(older as never);
   assert.deepEqual([restored.maxSize, restored.words], [5, null]);
+  const Lid = resource('lid', { table: 'lids', key: 'name', fields: { name: text(WORD), size: OPTIONAL_SIZE } });
+  assert.deepEqual(
+    [Lid.fromReply({ name: 'a' } as never).size, Lid.fromReply({ name: 'a', size: null }).size],
+    [5, null],
+  );
 });

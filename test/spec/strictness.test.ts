@@ -104,6 +104,7 @@ test('an error inside a field names its location, and no key of a map', async ()
     [put({ targets: [{ ...target, ca_pem: 1 }], placement }), 'targets[0].ca_pem: must be a string, or null'],
     [put({ targets: [target], placement: {} }), 'placement.kind: is required'],
     [put({ targets: 1, placement }), 'targets: must be an array of 1 to 16 targets'],
+    [put({ targets: [], placement }), 'targets: must be an array of 1 to 16 targets'],
     [
       put({ targets: ['x'], placement }),
       'targets[0]: must be an object with origin, and optionally paths, methods, allow_networks, ca_pem',

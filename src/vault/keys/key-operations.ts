@@ -9,7 +9,7 @@ import { type Context, denied, type Operation, operation, succeeded } from '../.
 import type { EventType } from '../../core/permissions.ts';
 import { draftEntry } from '../audit/audit-entry.ts';
 import type { Secret } from '../credentials/credential.ts';
-import type { KeySlot, KeysetEdit, SlotId, SlotName } from './keyset.ts';
+import { KeySlot, type KeysetEdit, type SlotId, type SlotName } from './keyset.ts';
 
 const resourceOf = (name: SlotName): string => `key:slot:${name}`;
 const READS = { keySlots: true } as const;
@@ -24,6 +24,7 @@ export function addKeySlot(context: Context, slot: KeySlot): Operation<KeySlot> 
   const spec = { context, permission: 'key.slot_add', resource, reads: READS } as const;
   return operation<KeySlot>(spec, (input) => {
     const { state, entry } = input;
+    if (state.keySlots().length >= KeySlot.maxRows) return denied(input, { code: 'too_many_slots' });
     if (state.keySlots().some(({ name }) => name === slot.name))
       return denied(input, { code: 'name_taken', of: 'key slot' });
     // WHY: a share names its slot by the group.

@@ -8,7 +8,7 @@ import type { DenialOf } from '../../core/denials.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import type { UseFields } from '../audit/audit-entry.ts';
-import { hasWildcard, type Method, mismatchOf, type Target, type UseRequest } from './target.ts';
+import { hasWildcard, type Method, mismatchAtOrigin, type Target, type UseRequest } from './target.ts';
 import { parsePathAndQuery, parseUrl, type UrlPath } from './upstream-url.ts';
 
 export interface BaseUrlRequest {
@@ -85,24 +85,18 @@ export function resolveRequest(
   const first = targets.findIndex(({ origin }) => origin === target.origin);
   const hasOneOrigin = new Set(targets.map(({ origin }) => origin)).size === 1;
   const selector = targetNumber === null && hasOneOrigin ? '-' : `-${targetNumber ?? first + 1}`;
-  return { request: withOrigin(target, requested), selector };
+  const { method, path, query } = requested;
+  return { request: { method, url: { ...parseUrl(target.origin), path, query } }, selector };
 }
 
-function firstMatch(targets: readonly Target[], exact: readonly Target[], requested: BaseUrlRequest): Target | null {
-  const isMatch = (target: Target): boolean => mismatchOf(target, withOrigin(target, requested)) === null;
-  const nearest = exact.find((target) => mismatchOf(target, withOrigin(target, requested)) === 'method');
-  return exact.find(isMatch) ?? nearest ?? targets.find(hasOpenMatch(requested)) ?? exact[0] ?? targets[0] ?? null;
-}
-
-function hasOpenMatch(requested: BaseUrlRequest): (target: Target) => boolean {
-  return (target) => {
-    const origin = target.origin.replace('*', 'any');
-    return hasWildcard(target) && mismatchOf(target, withOrigin({ origin }, requested)) === null;
-  };
-}
-
-function withOrigin({ origin }: { readonly origin: string }, { method, path, query }: BaseUrlRequest): UseRequest {
-  return { method, url: { ...parseUrl(origin), path, query } };
+function firstMatch(
+  targets: readonly Target[],
+  exact: readonly Target[],
+  { method, path }: BaseUrlRequest,
+): Target | null {
+  const isMatch = (target: Target): boolean => mismatchAtOrigin(target, method, path) === null;
+  const nearest = exact.find((target) => mismatchAtOrigin(target, method, path) === 'method');
+  return exact.find(isMatch) ?? nearest ?? targets.find(isMatch) ?? exact[0] ?? targets[0] ?? null;
 }
 
 export function useFieldsOf(

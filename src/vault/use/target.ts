@@ -6,7 +6,7 @@
 import * as grammar from '../../core/grammars.ts';
 import { isNetwork, unreachableNetwork } from '../../core/ip-network.ts';
 import type { Brand, CredentialId } from '../../core/names.ts';
-import { pathViolation } from '../../core/path.ts';
+import { MAX_PATH_LENGTH, pathViolation } from '../../core/path.ts';
 import { type InputOfKinds, kinds, list, type OneKindOf, record } from '../../engine/compounds.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import {
@@ -49,7 +49,7 @@ const ORIGIN: Grammar<TargetOrigin> = {
 const URL_PATH_PATTERN: Grammar<UrlPathPattern> = {
   pattern: /^\//,
   minLength: 1,
-  maxLength: 515,
+  maxLength: MAX_PATH_LENGTH + 3,
   noun: 'pattern',
   parse: parseUrlPathPattern,
 };
@@ -285,8 +285,7 @@ export function hasWildcard({ origin }: Pick<Target, 'origin'>): boolean {
   return wildcardOf(origin) !== null;
 }
 
-function matchesOrigin({ origin }: Target, url: UpstreamUrl): boolean {
-  const requested = originOf(url);
+function matchesOrigin({ origin }: Target, requested: TargetOrigin): boolean {
   const wildcard = wildcardOf(origin);
   if (wildcard === null) return origin === requested;
   const [before, after] = wildcard;
@@ -301,14 +300,20 @@ function matchesPath(pattern: UrlPathPattern, path: UrlPath): boolean {
 /** What a target lacks for a request: the first of these that differs. */
 export type Mismatch = 'host' | 'method' | 'path';
 
-export function mismatchOf(target: Target, { method, url }: UseRequest): Mismatch | null {
-  if (!matchesOrigin(target, url)) return 'host';
-  if (!target.paths.some((pattern) => matchesPath(pattern, url.path))) return 'path';
-  return target.methods.includes(method) ? null : 'method';
+/** What a target lacks for a request to its origin. */
+export function mismatchAtOrigin({ paths, methods }: Target, method: Method, path: UrlPath): Mismatch | null {
+  if (!paths.some((pattern) => matchesPath(pattern, path))) return 'path';
+  return methods.includes(method) ? null : 'method';
+}
+
+function mismatchOf({ method, url }: UseRequest): (target: Target) => Mismatch | null {
+  const requested = originOf(url);
+  return (target) => (matchesOrigin(target, requested) ? mismatchAtOrigin(target, method, url.path) : 'host');
 }
 
 export function findTarget(targets: readonly Target[], request: UseRequest): Target | null {
-  return targets.find((target) => mismatchOf(target, request) === null) ?? null;
+  const mismatch = mismatchOf(request);
+  return targets.find((target) => mismatch(target) === null) ?? null;
 }
 
 /** The target that fails last: by method, then by path, then by host. */
@@ -317,8 +322,9 @@ export function nearestTarget(
   request: UseRequest,
 ): { target: Target; lacks: Mismatch } | null {
   const order: readonly Mismatch[] = ['method', 'path', 'host'];
+  const mismatch = mismatchOf(request);
   for (const lacks of order) {
-    const target = targets.find((each) => mismatchOf(each, request) === lacks);
+    const target = targets.find((each) => mismatch(each) === lacks);
     if (target !== undefined) return { target, lacks };
   }
   return null;
