@@ -5,6 +5,7 @@
  */
 import { timestamp } from '../core/grammars.ts';
 import { Sha256 } from '../crypto/primitives.ts';
+import { isRecord } from '../engine/field.ts';
 import { NEWEST_SCHEMA, TABLES } from '../store/schema.ts';
 import { type Column, mac, rulesOf, type Table, time } from '../store/table.ts';
 import {
@@ -12,7 +13,6 @@ import {
   count,
   equalTo,
   integer,
-  isJsonObject,
   type JsonFields,
   listOf,
   mapOf,
@@ -44,7 +44,7 @@ const LINE_FEED = 10;
 const MAX_AGENT_KEYS = 1_000_000;
 const TABLE_NAMES = TABLES.map(({ name }) => name);
 const { maxRows: MAX_SLOTS } = KeySlot;
-const { name: SLOT_NAME = mac, kind: SLOT_KIND = mac } = rulesOf(KeySlot.fields);
+const { name: SLOT_NAME, kind: SLOT_KIND } = rulesOf(KeySlot.fields);
 const MAX_COLUMNS = 100;
 
 const vaultId = matching(/^[A-Za-z0-9_-]{22}$/, 22, 'must be 22 characters of base64url');
@@ -144,7 +144,7 @@ async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Ui
 function parseLine(line: Uint8Array, number: number): JsonFields {
   try {
     const parsed: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(line));
-    if (isJsonObject(parsed)) return parsed;
+    if (isRecord(parsed)) return parsed;
   } catch (error) {
     throw damaged(`record ${number} is not JSON`, error);
   }

@@ -7,6 +7,7 @@
 
 import * as grammar from '../core/grammars.ts';
 import { Sha256 } from '../crypto/primitives.ts';
+import { isRecord } from '../engine/field.ts';
 import { mac, rulesOf } from '../store/table.ts';
 import { base64, count, either, mapOf, objectOf, parsed, type ValueRule } from '../store/value-rules.ts';
 import type { HeadFields } from '../vault/audit/audit-entry.ts';
@@ -116,7 +117,7 @@ export const HEAD_RULES: ValueRule = objectOf({
 });
 
 const { id, ...KEYSET } = rulesOf(KEYSET_ROWS.fields);
-export const KEYSET_RULES: ValueRule = either(objectOf(KEYSET), objectOf({ ...KEYSET, id: id ?? count }));
+export const KEYSET_RULES: ValueRule = either(objectOf(KEYSET), objectOf({ ...KEYSET, id }));
 export const SLOT_RULES: ValueRule = objectOf({ ...rulesOf(KeySlot.fields), mac });
 
 export const ENCRYPTED_AGENT_KEY_RULES: ValueRule = objectOf({
@@ -165,10 +166,6 @@ export function decodeStoredKeys(json: unknown): StoredKeys {
     }),
   };
   return decoded as unknown as StoredKeys;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function toBytes(text: unknown): Uint8Array {

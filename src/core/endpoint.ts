@@ -53,7 +53,7 @@ export function adminEndpoint<F extends Fields, I, const K extends ReplyKind>(
   return {
     ...spec,
     operation(context, given) {
-      const resource = subjectOf(input, given);
+      const resource = resourceOf(input, given);
       const target = find === undefined ? {} : { target: (known: BatchState) => find(known, given) };
       return operation({ context, permission, resource, ...target }, (decision) => spec.decide(decision, given));
     },
@@ -61,7 +61,7 @@ export function adminEndpoint<F extends Fields, I, const K extends ReplyKind>(
 }
 
 /** The resource that an entry names: `policy:ci`, or `*` without a key. */
-function subjectOf<F extends Fields, I>({ of, body, hasKey }: Input<F, I>, given: I): string {
+function resourceOf<F extends Fields, I>({ of, body, hasKey }: Input<F, I>, given: I): string {
   if (!hasKey && body === null) return '*';
   const value = typeof given === 'string' ? given : (given as Readonly<Record<string, unknown>>)[of.key];
   return `${of.name}:${of.formatKey(value as ValueOf<F>[keyof F])}`;

@@ -142,13 +142,14 @@ export function hash<T extends string>(): Grammar<T> {
   return matching(BASE64_OF_32_BYTES, [44, 44], 'must be the base64 of 32 bytes');
 }
 
-/** Texts of the grammar, and the empty text. */
-export function orEmpty<T extends string>(of: Grammar<T>): Grammar<T | ''> {
+/** Texts of the grammar, and the word, which contains only letters or is empty. */
+export function or<const W extends string, T extends string>(word: W, of: Grammar<T>): Grammar<T | W> {
   return {
     ...of,
-    pattern: new RegExp(`^$|${of.pattern.source}`),
-    minLength: 0,
-    parse: (given, field) => (given === '' ? '' : of.parse(given, field)),
+    pattern: new RegExp(`^${word}$|${of.pattern.source}`),
+    minLength: Math.min(word.length, of.minLength),
+    maxLength: Math.max(word.length, of.maxLength),
+    parse: (given, field) => (given === word ? word : of.parse(given, field)),
   };
 }
 

@@ -126,7 +126,7 @@ export function operation<R>(spec: OperationSpec, decide: (input: OperationInput
       ...authReads(auth),
       ...(idempotency === undefined ? {} : { reply: idempotency.id }),
     },
-    auth: auth,
+    auth,
     decide(known, moment) {
       // ORDER: the caller of a repeated request is identified first, so that an ended session receives no previous
       // reply.

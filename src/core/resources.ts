@@ -46,7 +46,7 @@ type SubjectField<R extends Resource> = Resources[R] extends {
 }
   ? N
   : never;
-/** The fields by which a row is removed: its id, its key, and those of its subject. */
+/** The fields that identify a row to remove: its id, its key, and the fields of its subject. */
 export type KeyOf = {
   readonly [R in Resource]: Pick<RowOf[R], Extract<keyof RowOf[R], 'id' | Resources[R]['key'] | SubjectField<R>>>;
 };
@@ -93,7 +93,6 @@ function subjectMaker(resource: RecordedResource, spec: SubjectSpec<string>): (r
   };
 }
 
-/** The subject of a row in the audit log. */
 export function subjectOf<R extends RecordedResource>(
   resource: R,
   row: { readonly [K in R]: Pick<RowOf[K], SubjectField<K> & keyof RowOf[K]> }[R],
@@ -101,16 +100,21 @@ export function subjectOf<R extends RecordedResource>(
   return SUBJECT_MAKERS[resource](row);
 }
 
-/** Whether the state is that of the row; a row without a subject has none. */
+/** The subject of a row in the audit log; null for a resource without one. */
+export function recordedSubject(resource: Resource, row: object): string | null {
+  return isRecorded(resource) ? SUBJECT_MAKERS[resource](row) : null;
+}
+
+/** Whether the newest entry about the row records its MAC. A row without a subject needs no entry. */
 export function isAsRecorded<R extends Resource>(
   resource: R,
   row: RowOf[R] & { readonly mac: string },
   states: ReadonlyMap<string, string>,
 ): boolean {
-  return !isRecorded(resource) || states.get(SUBJECT_MAKERS[resource](row)) === row.mac;
+  const subject = recordedSubject(resource, row);
+  return subject === null || states.get(subject) === row.mac;
 }
 
-/** Whether the row is one that nodes hold in memory, or the keyset. */
 export function isControlSubject(subject: string): boolean {
   return HELD_RESOURCES.some((resource) => subject.startsWith(`${resource}:`)) || subject === KEYSET_SUBJECT;
 }

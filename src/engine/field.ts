@@ -150,7 +150,7 @@ type With<T, P extends Presence> =
 
 /**
  * Makes the field optional. Its value in memory is null if it is not given. `since` is the number of the migration that
- * adds its column; for a field that is added to a record, any number above 1.
+ * adds its column.
  */
 export function optional<T extends RequiredMark>(of: T, { since = 1 } = {}): With<T, 'optional'> {
   return { ...of, presence: 'optional', since } as unknown as With<T, 'optional'>;

@@ -46,12 +46,6 @@ export function toHead(row: Row | undefined): Head | null {
       };
 }
 
-/** Inserts the head record into a shared database, which keeps access counts elsewhere. */
-export function insertHead({ seq, hmac, mac, epoch, tree, control }: Head): Statement {
-  return sql`INSERT INTO audit_head (id, seq, hmac, mac, epoch, tree, control)
-    VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, ${tree}, ${control})`;
-}
-
 /** Decodes the columns of `LAST_ENTRY`; null if the audit log is empty. */
 export function toLastEntry(row: Row | undefined): LastEntry | null {
   const { last_seq: seq, last_hmac: hmac, last_timestamp: timestamp } = row ?? {};

@@ -1,11 +1,11 @@
 /** A table: its columns in order, how rows become objects and back, and the rules of what a backup may contain. */
 import { invalidRequest } from '../engine/errors.ts';
-import { type AnyField, entriesOf, type Fields, type Form, type Grammar, type ValueOf } from '../engine/field.ts';
+import { type AnyField, entriesOf, type Fields, type Grammar, type ValueOf } from '../engine/field.ts';
 import { isStorable } from '../engine/kinds.ts';
 import { type StoredSpec, toColumn } from '../engine/resource.ts';
 import { type Row, raw, type Statement, sql, type Value } from './statement.ts';
 import type { Authenticated } from './stored-data.ts';
-import type { JsonFields, ValueRule } from './value-rules.ts';
+import type { ValueRule } from './value-rules.ts';
 import * as rules from './value-rules.ts';
 
 /** A list is a JSON array of texts in a text column, and `json` any other JSON. */
@@ -20,8 +20,6 @@ export interface Column {
   readonly rule: ValueRule;
   /** The number of the migration that added the column. */
   readonly since: number;
-  /** The form of a value with records that have fields which were added later; null for any other. */
-  readonly growing: Form | null;
 }
 
 /** Rows that the server holds in memory. */
@@ -61,15 +59,7 @@ export class Table<T> {
 
   /** The table of declared rows that have a MAC. */
   static withMac<F extends Fields>(spec: StoredSpec<F>): Table<Authenticated<ValueOf<F>>> {
-    const column: Column = {
-      property: 'mac',
-      name: 'mac',
-      type: 'text',
-      isNullable: false,
-      rule: mac,
-      since: 1,
-      growing: null,
-    };
+    const column: Column = { property: 'mac', name: 'mac', type: 'text', isNullable: false, rule: mac, since: 1 };
     return new Table<Authenticated<ValueOf<F>>>(spec, [...columnsOf(spec.fields), column]);
   }
 
@@ -84,10 +74,9 @@ export class Table<T> {
 
   decode(row: Row): T {
     const decoded: Record<string, unknown> = {};
-    for (const { property, name, type, growing } of this.columns) {
+    for (const { property, name, type } of this.columns) {
       const value = row[name];
-      const plain = value === null || value === undefined ? null : DECODE[type](value);
-      decoded[property] = growing === null ? plain : withAdded(growing, plain, withNulls);
+      decoded[property] = value === null || value === undefined ? null : DECODE[type](value);
     }
     return decoded as T;
   }
@@ -95,10 +84,9 @@ export class Table<T> {
   /** Decodes an array whose first values are those of `list`. */
   decodeArray(row: readonly unknown[]): T {
     const decoded: Record<string, unknown> = {};
-    for (const [at, { property, type, growing }] of this.columns.entries()) {
+    for (const [at, { property, type }] of this.columns.entries()) {
       const value = row[at] ?? null;
-      const plain = value !== null && isJson(type) ? DECODE[type](value) : value;
-      decoded[property] = growing === null ? plain : withAdded(growing, plain, withNulls);
+      decoded[property] = value !== null && isJson(type) ? DECODE[type](value) : value;
     }
     return decoded as T;
   }
@@ -119,20 +107,18 @@ export class Table<T> {
   macValues(item: Omit<T, 'mac'>): Readonly<Record<string, unknown>> {
     const properties = item as Readonly<Record<string, unknown>>;
     const values: Record<string, unknown> = {};
-    for (const { property, name, growing } of this.#byName) {
+    for (const { property, name } of this.#byName) {
       const value = properties[property];
-      if (value === null || value === undefined) continue;
-      values[name] = growing === null ? value : withAdded(growing, value, withoutNulls);
+      if (value !== null && value !== undefined) values[name] = value;
     }
     return values;
   }
 
   encode(item: T): Value[] {
     const properties = item as Readonly<Record<string, Value | undefined>>;
-    return this.columns.map(({ property, type, growing }) => {
+    return this.columns.map(({ property, type }) => {
       const value = properties[property] ?? null;
-      if (!isJson(type)) return value;
-      return JSON.stringify(growing === null ? value : withAdded(growing, value, withoutNulls));
+      return isJson(type) ? JSON.stringify(value) : value;
     });
   }
 }
@@ -143,16 +129,7 @@ function columnsOf(fields: Fields): Column[] {
     const rule = isJson(type) ? rules.json(MAX_JSON_LENGTH, ruleOf(field)) : ruleOf(field);
     const isNullable = isOptional(field);
     const name = toColumn(property);
-    const growing = hasAdded(field.form) ? field.form : null;
-    return {
-      property,
-      name,
-      type,
-      isNullable,
-      rule: isNullable ? orNull(type, rule) : rule,
-      since: field.since,
-      growing,
-    };
+    return { property, name, type, isNullable, rule: isNullable ? orNull(type, rule) : rule, since: field.since };
   });
 }
 
@@ -185,13 +162,12 @@ function typeOf({ form }: AnyField): ColumnType {
 }
 
 /** The rules of the values of a row, with bytes as base64. */
-export function rulesOf(fields: Fields): Readonly<Record<string, ValueRule>> {
-  return Object.fromEntries(
-    entriesOf(fields).map(({ property, field }) => [
-      property,
-      isOptional(field) ? rules.nullable(ruleOf(field)) : ruleOf(field),
-    ]),
-  );
+export function rulesOf<F extends Fields>(fields: F): { readonly [K in keyof F]: ValueRule } {
+  const found = entriesOf(fields).map(({ property, field }) => [
+    property,
+    isOptional(field) ? rules.nullable(ruleOf(field)) : ruleOf(field),
+  ]);
+  return Object.fromEntries(found) as { readonly [K in keyof F]: ValueRule };
 }
 
 /** The rule of a value in memory. */
@@ -217,7 +193,7 @@ function ruleOf(field: AnyField): ValueRule {
       return rules.listOf(ruleOf({ ...field, form: form.item }), least, form.max ?? most);
     }
     case 'record': {
-      const shape = rules.objectOf(rulesOf(form.fields), addedTo(form.fields));
+      const shape = rules.objectOf(rulesOf(form.fields));
       return (value) => shape(value) ?? form.broken(value);
     }
     case 'kinds': {
@@ -231,40 +207,6 @@ function ruleOf(field: AnyField): ValueRule {
       return rules.mapOf(form.name, (value) => (form.isScalar(value) ? null : 'must be a text or a number'), form.max);
   }
 }
-
-/** The fields that were added to a record after its column. */
-function addedTo(fields: Fields): ReadonlySet<string> {
-  return new Set(entriesOf(fields).flatMap(({ property, field }) => (field.since > 1 ? [property] : [])));
-}
-
-/** Whether a value of the form may lack fields that were added later. */
-function hasAdded(form: Form): boolean {
-  if (form.kind === 'list') return hasAdded(form.item);
-  if (form.kind !== 'record') return false;
-  return addedTo(form.fields).size > 0 || entriesOf(form.fields).some(({ field }) => hasAdded(field.form));
-}
-
-/**
- * Changes the fields of records that were added later: in the store, and in the MAC, they are missing where they are
- * null, so that rows of previous versions stay as they are.
- */
-function withAdded(form: Form, value: unknown, change: (fields: Fields, of: JsonFields) => JsonFields): unknown {
-  if (form.kind === 'list')
-    return Array.isArray(value) ? value.map((each) => withAdded(form.item, each, change)) : value;
-  if (form.kind !== 'record' || !rules.isJsonObject(value)) return value;
-  const changed = change(form.fields, value);
-  const inner = entriesOf(form.fields).filter(({ property }) => property in changed);
-  return Object.fromEntries(
-    inner.map(({ property, field }) => [property, withAdded(field.form, changed[property], change)]),
-  );
-}
-
-const withoutNulls = (fields: Fields, of: JsonFields): JsonFields =>
-  Object.fromEntries(Object.entries(of).filter(([name, value]) => value !== null || !addedTo(fields).has(name)));
-const withNulls = (fields: Fields, of: JsonFields): JsonFields => ({
-  ...Object.fromEntries([...addedTo(fields)].map((name) => [name, null])),
-  ...of,
-});
 
 /** Checks the text of a value in memory, which requests may contain in another form. @throws INVALID_REQUEST */
 function storedText({ parse, format }: Grammar<string>): (text: string, field: string) => void {

@@ -5,14 +5,12 @@
 
 import { decodeStrictBase64 } from '../crypto/primitives.ts';
 import { ruleBroken } from '../engine/errors.ts';
+import { isRecord } from '../engine/field.ts';
 
 /** The rule that the value breaks, such as `must be a UUID in lower case`; null if it breaks none. */
 export type ValueRule = (value: unknown) => string | null;
 
 export type JsonFields = Readonly<Record<string, unknown>>;
-
-export const isJsonObject = (value: unknown): value is JsonFields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export function nullable(rule: ValueRule): ValueRule {
   return (value) => (value === null ? null : rule(value));
@@ -84,20 +82,13 @@ export function listOf(rule: ValueRule, min: number, max: number): ValueRule {
   };
 }
 
-/** `added` are the fields that rows of previous versions lack. */
-export function objectOf(
-  fields: Readonly<Record<string, ValueRule>>,
-  added: ReadonlySet<string> = new Set(),
-): ValueRule {
+export function objectOf(fields: Readonly<Record<string, ValueRule>>): ValueRule {
   const rules = Object.entries(fields);
   const shape = `must be an object with exactly the fields ${rules.map(([name]) => name).join(', ')}`;
   return (value) => {
-    if (!isJsonObject(value) || !Object.keys(value).every((name) => Object.hasOwn(fields, name))) return shape;
+    if (!isRecord(value) || !Object.keys(value).every((name) => Object.hasOwn(fields, name))) return shape;
     for (const [name, rule] of rules) {
-      if (!Object.hasOwn(value, name)) {
-        if (added.has(name)) continue;
-        return shape;
-      }
+      if (!Object.hasOwn(value, name)) return shape;
       const broken = rule(value[name]);
       if (broken !== null) return `${name} ${broken}`;
     }
@@ -107,7 +98,7 @@ export function objectOf(
 
 export function mapOf(key: RegExp, rule: ValueRule, max: number): ValueRule {
   return (value) => {
-    if (!isJsonObject(value) || Object.keys(value).length > max) return `must be an object with at most ${max} fields`;
+    if (!isRecord(value) || Object.keys(value).length > max) return `must be an object with at most ${max} fields`;
     for (const [name, item] of Object.entries(value)) {
       if (!key.test(name)) return 'has a field with an unknown name';
       const broken = rule(item);
@@ -121,7 +112,7 @@ export function mapOf(key: RegExp, rule: ValueRule, max: number): ValueRule {
 export function oneKindOf(kinds: Readonly<Record<string, ValueRule>>): ValueRule {
   const kind = oneOf(Object.keys(kinds));
   return (value) => {
-    const word = isJsonObject(value) ? value['kind'] : null;
+    const word = isRecord(value) ? value['kind'] : null;
     const broken = kind(word);
     return broken === null ? (kinds[String(word)]?.(value) ?? null) : `kind ${broken}`;
   };

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { decryptFile, encrypt } from '../../src/backup/encryption.ts';
 import { readRecords } from '../../src/backup/record-reader.ts';
 import { type BackupHeader, BackupWriter, type Cell, type EncryptedAgentKey } from '../../src/backup/records.ts';
-import { type Resource, subjectOf } from '../../src/core/resources.ts';
+import { type Resource, recordedSubject } from '../../src/core/resources.ts';
 import { entryMac, headMac } from '../../src/crypto/chain.ts';
 import { SetDigest } from '../../src/crypto/row-mac.ts';
 import { CompactRange } from '../../src/crypto/tree.ts';
@@ -76,7 +76,7 @@ function macOf(content: Content, resource: Resource, cells: readonly Cell[], key
   try {
     const row = table.decode(Object.fromEntries(columns.map((column, index) => [column, cells[index] ?? null])));
     const { mac } = withMac(keys.row, resource, row as never);
-    return { mac, subject: resource === 'reply' ? null : subjectOf(resource, row as never) };
+    return { mac, subject: recordedSubject(resource, row) };
   } catch {
     return null;
   }

@@ -2,7 +2,8 @@
 import type { CredentialId } from '../../core/names.ts';
 import { type Dialect, numberIn, ordered, toCounted, unionAll } from '../dialect.ts';
 import { CREDENTIALS } from '../schema.ts';
-import { type Procedure, raw, sql } from '../statement.ts';
+import { type Procedure, raw, type Statement, sql } from '../statement.ts';
+import type { Head } from '../stored-data.ts';
 
 /** A few milliseconds of the server. */
 const CHUNK_ROWS = 5000;
@@ -62,6 +63,11 @@ export function* readAccessCount(id: CredentialId): Procedure<number> {
       + (SELECT count(*) FROM leases WHERE seq > (SELECT through_seq FROM access_count_progress) AND credential_id = ${id} AND kind = 'retrieve') AS n,
       EXISTS (SELECT 1 FROM credentials WHERE id = ${id}) AS is_there`;
   return row?.['is_there'] === true ? numberIn(row, 'n') : 0;
+}
+
+export function insertHead({ seq, hmac, mac, epoch, tree, control }: Head): Statement {
+  return sql`INSERT INTO audit_head (id, seq, hmac, mac, epoch, tree, control)
+    VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, ${tree}, ${control})`;
 }
 
 /** An array literal. SOURCE: postgresql.org/docs/current/arrays.html, "Array Input and Output Syntax". */

@@ -10,7 +10,7 @@ import {
   isRecorded,
   type KeyedResource,
   type RowOf,
-  subjectOf,
+  recordedSubject,
 } from '../../core/resources.ts';
 import { MAX_APPROVALS_OF_KEY } from '../approval-lists.ts';
 import { newestState, subjectIn, toStates } from '../recorded-states.ts';
@@ -21,30 +21,53 @@ import type { Table } from '../table.ts';
 import type { Connection } from './connection.ts';
 import { numberArray, textArray } from './dialect.ts';
 
-/** The number of a version in a query of keys. */
+/** The numbers that stand for the newest version of a credential, and for no version. */
 const NEWEST = 0;
 const NONE = -1;
 
+/** The columns of the rows, and the state that the newest entry about each row records. */
+function withState(resource: LoadedResource): Statement {
+  const { list } = RESOURCE_TABLES[resource];
+  return isRecorded(resource) ? sql`${list}, ${newestState(subjectIn(resource))} AS recorded_state` : list;
+}
+
+function selectByKey(resource: KeyedResource): Statement {
+  const { name, key } = RESOURCE_TABLES[resource];
+  return sql`SELECT ${withState(resource)} FROM ${raw(`${name} WHERE ${key[0]}`)}`;
+}
+
+/** Each query ends with the column that the keys of the read sets are compared with. */
+const SELECTIONS = {
+  session: selectByKey('session'),
+  targets: selectByKey('targets'),
+  reply: selectByKey('reply'),
+  lease: sql`SELECT ${LEASES.list} FROM effective_leases WHERE id`,
+  leaseToken: sql`SELECT ${LEASES.list} FROM effective_leases WHERE token_hash`,
+  challenge: raw('SELECT id FROM spent_challenges WHERE id'),
+} satisfies Record<Exclude<KeyedResource, 'approval'> | 'lease' | 'leaseToken' | 'challenge', Statement>;
+const ALL_KEY_SLOTS = sql`SELECT ${KEY_SLOTS.list} FROM key_slots`;
+const CREDENTIAL_COLUMNS = sql`${CREDENTIALS.listOf('c.')}, ${newestState(subjectIn('credential', 'c'))} AS recorded_state`;
+const APPROVAL_COLUMNS = withState('approval');
+const NEWEST_APPROVALS = raw(`ORDER BY id DESC LIMIT ${MAX_APPROVALS_OF_KEY}`);
+
 /** Loads each row once, in one round trip. Call before awaiting anything in the transaction. */
 export async function loadRows(connection: Connection, reads: readonly ReadSet[]): Promise<LoadedFromStore> {
-  const find = async (key: keyof ReadSet, list: Statement, where: string) => {
-    const keys = new Set(reads.flatMap((read) => (read[key] === undefined ? [] : String(read[key]))));
-    return keys.size === 0 ? [] : connection.query`SELECT ${list} FROM ${raw(where)} = ANY(${textArray(keys)}::text[])`;
+  const find = async (key: keyof typeof SELECTIONS) => {
+    const keys = new Set<string>(reads.flatMap((read) => read[key] ?? []));
+    return keys.size === 0 ? [] : connection.query`${SELECTIONS[key]} = ANY(${textArray(keys)}::text[])`;
   };
-  const findRows = (resource: Exclude<KeyedResource, 'approval'>) =>
-    find(resource, withState(resource), `${RESOURCE_TABLES[resource].name} WHERE ${RESOURCE_TABLES[resource].key[0]}`);
   const [credentials, histories, targets, session, reply, approval, leases, leasesOfTokens, challenges, keySlots] =
     await Promise.all([
       loadCredentials(connection, reads),
       loadHistories(connection, reads),
-      findRows('targets'),
-      findRows('session'),
-      findRows('reply'),
+      find('targets'),
+      find('session'),
+      find('reply'),
       loadApprovals(connection, reads),
-      find('lease', LEASES.list, 'effective_leases WHERE id'),
-      find('leaseToken', LEASES.list, 'effective_leases WHERE token_hash'),
-      find('challenge', raw('id'), 'spent_challenges WHERE id'),
-      reads.some((read) => read.keySlots) ? connection.query`SELECT ${KEY_SLOTS.list} FROM key_slots` : [],
+      find('lease'),
+      find('leaseToken'),
+      find('challenge'),
+      reads.some((read) => read.keySlots) ? connection.execute(ALL_KEY_SLOTS) : [],
     ]);
   const byId = new Map(credentials.map((row) => [row['id'], row]));
   const versions = new Map(
@@ -56,7 +79,8 @@ export async function loadRows(connection: Connection, reads: readonly ReadSet[]
     return Array.from(rows, (row) => {
       const decoded = table.decode(row);
       const state = row['recorded_state'];
-      if (isRecorded(resource) && typeof state === 'string') states.set(subjectOf(resource, decoded as never), state);
+      const subject = recordedSubject(resource, decoded);
+      if (subject !== null && typeof state === 'string') states.set(subject, state);
       return decoded;
     });
   };
@@ -77,12 +101,6 @@ export async function loadRows(connection: Connection, reads: readonly ReadSet[]
   };
 }
 
-/** The columns of the rows, and what the newest entry about each records. */
-function withState(resource: LoadedResource): Statement {
-  const { list } = RESOURCE_TABLES[resource];
-  return isRecorded(resource) ? sql`${list}, ${newestState(subjectIn(resource))} AS recorded_state` : list;
-}
-
 /** Each wanted version of a credential with its credential, or the credential without a version. */
 async function loadCredentials(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {
   const wanted = new Map<string, { readonly path: string; readonly version: number }>();
@@ -94,7 +112,7 @@ async function loadCredentials(connection: Connection, reads: readonly ReadSet[]
   if (wanted.size === 0) return [];
   const keys = [...wanted.values()];
   return connection.query`
-    SELECT ${CREDENTIALS.listOf('c.')}, ${newestState(subjectIn('credential', 'c'))} AS recorded_state, v.version AS number, v.type AS stored_type, v.created_at AS stored_at, v.sealed
+    SELECT ${CREDENTIAL_COLUMNS}, v.version AS number, v.type AS stored_type, v.created_at AS stored_at, v.sealed
     FROM unnest(${textArray(keys.map(({ path }) => path))}::text[],
                 ${numberArray(keys.map(({ version }) => version))}::bigint[]) AS w (path, version)
     JOIN credentials c ON c.path = w.path COLLATE "C"
@@ -106,11 +124,11 @@ async function loadApprovals(connection: Connection, reads: readonly ReadSet[]):
   const ids = new Set(reads.flatMap(({ approval }) => approval ?? []));
   const keys = new Set(reads.flatMap(({ approvalKey }) => approvalKey ?? []));
   if (ids.size === 0 && keys.size === 0) return [];
-  return connection.query`SELECT ${withState('approval')} FROM approvals
+  return connection.query`SELECT ${APPROVAL_COLUMNS} FROM approvals
     WHERE id = ANY(${textArray(ids)}::text[]) OR id IN (
       SELECT found.id FROM unnest(${textArray(keys)}::text[]) AS wanted (key)
       CROSS JOIN LATERAL (SELECT id FROM approvals WHERE key = wanted.key COLLATE "C"
-        ORDER BY id DESC LIMIT ${raw(String(MAX_APPROVALS_OF_KEY))}) AS found)`;
+        ${NEWEST_APPROVALS}) AS found)`;
 }
 
 async function loadHistories(connection: Connection, reads: readonly ReadSet[]): Promise<readonly Row[]> {

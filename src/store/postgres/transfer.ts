@@ -1,6 +1,5 @@
 /** Reads a vault from PostgreSQL, without changing it, and writes one into an empty database. */
 import { HELD_RESOURCES } from '../../core/resources.ts';
-import { insertHead } from '../audit-log.ts';
 import { StoreError } from '../errors.ts';
 import { RESOURCE_TABLES, TABLES } from '../schema.ts';
 import { type Procedure, type Row, raw, type Statement, sql } from '../statement.ts';
@@ -18,6 +17,7 @@ import {
 import { insertVault, isEmpty, readRootKeyCheck } from '../vault-metadata.ts';
 import { Connection } from './connection.ts';
 import type { PostgresAddress } from './database-url.ts';
+import { insertHead } from './dialect.ts';
 import type { Purpose } from './driver.ts';
 import { sqlStateOf, toStoreError } from './errors.ts';
 import { assertContains } from './fence.ts';

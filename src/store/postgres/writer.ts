@@ -18,6 +18,7 @@ import { type Row, raw, type Statement, sql } from '../statement.ts';
 import type { Head, HeldPut, HeldRemove, StoredChange, StoredPut, WriteSet } from '../stored-data.ts';
 import type { Table } from '../table.ts';
 import type { Connection } from './connection.ts';
+import { insertHead } from './dialect.ts';
 import { insertItems, upsertItems } from './insert-rows.ts';
 
 export class PostgresBatchWriter implements ChangeTarget {
@@ -150,15 +151,9 @@ function recordRemoval(epoch: number, { resource, row }: HeldRemove): Statement 
 }
 
 /** Resolves to one row, or to none if the head is not the one of the beginning. */
-function writeHead(
-  connection: Connection,
-  { seq, hmac, mac, epoch, tree, control }: Head,
-  before: Head | null,
-): Promise<readonly Row[]> {
-  if (before === null) {
-    return connection.query`INSERT INTO audit_head (id, seq, hmac, mac, epoch, tree, control)
-      VALUES (1, ${seq}, ${hmac}, ${mac}, ${epoch}, ${tree}, ${control}) RETURNING 1 AS written`;
-  }
+function writeHead(connection: Connection, head: Head, before: Head | null): Promise<readonly Row[]> {
+  if (before === null) return connection.query`${insertHead(head)} RETURNING 1 AS written`;
+  const { seq, hmac, mac, epoch, tree, control } = head;
   return connection.query`UPDATE audit_head
     SET seq = ${seq}, hmac = ${hmac}, mac = ${mac}, epoch = ${epoch}, tree = ${tree}, control = ${control}
     WHERE id = 1 AND seq = ${before.seq} AND hmac = ${before.hmac} AND epoch = ${before.epoch} RETURNING 1 AS written`;

@@ -3,12 +3,12 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { ReadSet } from '../../core/batch-state.ts';
 import type { CredentialId } from '../../core/names.ts';
 import type { CredentialPath } from '../../core/path.ts';
-import { isRecorded, KEYED_RESOURCES, type KeyedResource, type RowOf, subjectOf } from '../../core/resources.ts';
+import { KEYED_RESOURCES, type KeyedResource, recordedSubject, subjectOf } from '../../core/resources.ts';
 import type { CredentialVersion } from '../../vault/credentials/credential.ts';
 import { MAX_APPROVALS_OF_KEY } from '../approval-lists.ts';
 import { CREDENTIAL_VERSIONS, CREDENTIALS, KEY_SLOTS, LEASES, RESOURCE_TABLES } from '../schema.ts';
 import type { Row } from '../statement.ts';
-import type { Authenticated, LoadedFromStore } from '../stored-data.ts';
+import type { LoadedFromStore } from '../stored-data.ts';
 import type { Table } from '../table.ts';
 import type { CountRowId } from './access-counts.ts';
 import type { CachedCredential, CredentialCache, RecordedCredential } from './credential-cache.ts';
@@ -167,9 +167,10 @@ export class RowLoader {
   #add(resource: KeyedResource, rows: readonly Row[], found: Found, states: Map<string, string>): void {
     const table: Table<object> = RESOURCE_TABLES[resource];
     const added: object[] = found.rows[resource];
-    for (const row of rows.map((each) => table.decode(each) as Authenticated<RowOf[KeyedResource]>)) {
+    for (const row of rows.map((each) => table.decode(each))) {
       added.push(row);
-      if (isRecorded(resource)) this.#loadState(subjectOf(resource, row as never), states);
+      const subject = recordedSubject(resource, row);
+      if (subject !== null) this.#loadState(subject, states);
     }
   }
 

@@ -6,7 +6,7 @@ import type { Denial } from '../../core/denials.ts';
 import * as grammar from '../../core/grammars.ts';
 import type { ActorName, EntryId } from '../../core/names.ts';
 import { EVENT_TYPES, type EventType } from '../../core/permissions.ts';
-import { type Grammar, nullable, type ValueOf } from '../../engine/field.ts';
+import { nullable, type ValueOf } from '../../engine/field.ts';
 import { anyText, count, integer, oneOf, positive, text } from '../../engine/kinds.ts';
 import { stored } from '../../engine/resource.ts';
 
@@ -69,10 +69,6 @@ export const REMOVED = 'removed';
 
 const WORD = grammar.matching(/^[a-z_]+$/, [1, 64], 'must be a word of a-z and _');
 const EVENT = grammar.matching(/^[a-z_]+\.[a-z_]+$/, [3, 64], 'must be two words separated by a dot');
-const STATE: Grammar<string> = {
-  ...grammar.hash(),
-  parse: (given, field) => (given === REMOVED ? given : grammar.hash().parse(given, field)),
-};
 // Texts are of any characters where they may be from a request. What prints them escapes them.
 const BASE = {
   seq: positive({ description: '1, 2, 3 …' }),
@@ -110,7 +106,7 @@ const USE = {
 export type UseFields = ValueOf<typeof USE>;
 
 /** The row that the entry created, changed or removed, and its MAC afterwards. SOURCE: src/core/resources.ts. */
-const CHANGE = { subject: nullable(anyText()), state: nullable(text(STATE)) };
+const CHANGE = { subject: nullable(anyText()), state: nullable(text<string>(grammar.or(REMOVED, grammar.hash()))) };
 
 /** The only list of an entry's fields, in the order of the columns. */
 export const ENTRY_ROWS = stored({ table: 'audit_entries', key: ['seq'], fields: { ...BASE, ...USE, ...CHANGE } });

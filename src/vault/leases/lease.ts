@@ -80,8 +80,8 @@ export const REVOCATION_ROWS = stored({
   key: ['seq'],
   fields: {
     seq: positive(),
-    agentId: text(grammar.orEmpty(grammar.holderId)),
-    credentialId: text(grammar.orEmpty(grammar.id<CredentialId>())),
+    agentId: text(grammar.or('', grammar.holderId)),
+    credentialId: text(grammar.or('', grammar.id<CredentialId>())),
     kind: oneOf(['', ...LEASE_KINDS]),
     revokedAt: time(),
   },

@@ -76,8 +76,8 @@ function draftViolation(
   { identity, state }: OperationInput,
   { allowedTargets, path }: TargetBindingDraft,
 ): Denial | null {
-  const isPerson = identity.kind === 'admin' || identity.kind === 'operator';
-  const field = isPerson ? null : operatorField(allowedTargets);
+  const isOperator = identity.kind === 'admin' || identity.kind === 'operator';
+  const field = isOperator ? null : operatorField(allowedTargets);
   if (field !== null) return { code: 'operator_field', field, path };
   const violation = networkViolation(allowedTargets, state.settings.targetNetworks ?? null);
   return violation === null ? null : { code: 'network_not_allowed', ...violation };

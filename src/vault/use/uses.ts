@@ -135,7 +135,11 @@ export class Uses {
     // WHY also then: the decision may have waited for the store while the vault was being locked.
     if (signal?.aborted === true || this.#isStopped) running.controller.abort(ABORTED);
     this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
-    const use = this.#broker.use(toOrder(call, admitted, this.#networks), call.openBody(), running.controller.signal);
+    const use = this.#broker.use(
+      toUpstreamRequest(call, admitted, this.#networks),
+      call.openBody(),
+      running.controller.signal,
+    );
     running.ended = use.result.then((result) => {
       release();
       this.#end(running, result);
@@ -257,7 +261,7 @@ export class Uses {
   }
 }
 
-function toOrder(
+function toUpstreamRequest(
   { headers, bodyLength, isUpgrade, baseUrl }: ReceivedRequest,
   admitted: AdmittedRequest,
   { targetNetworks, ownPorts }: NetworkLimits,
