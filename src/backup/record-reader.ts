@@ -54,14 +54,14 @@ const tables: ValueRule = (value) =>
   mapOf(/^[a-z_]{1,64}$/, listOf(anyText(64), 1, MAX_COLUMNS), TABLES.length)(value) ??
   (Object.keys(Object(value)).every((name) => TABLE_NAMES.includes(name)) ? null : 'has an unknown table');
 
-/** Three numbers, and perhaps the name of a release before them. SOURCE: Semantic Versioning 2.0.0, 9. */
+/** Three numbers, and optionally the name of a pre-release. SOURCE: Semantic Versioning 2.0.0, 9. */
 const VERSION_RULE: ValueRule = matching(
   /^\d{1,5}\.\d{1,5}\.\d{1,5}(?:-[0-9A-Za-z.-]{1,40})?$/,
   58,
   'must be a version',
 );
 
-/** WHY so strict: the CLI makes the name of a file from these fields, and prints them. */
+/** WHY so strict: the CLI prints these fields, and makes the name of a file from them. */
 const HEADER_RULES: ValueRule = objectOf({
   format: equalTo(BACKUP_FORMAT),
   leasehold: VERSION_RULE,
@@ -83,7 +83,7 @@ const HEADER_RULES: ValueRule = objectOf({
   tables,
 });
 
-/** Decodes and checks the records. Its last one is the end, or it throws. @throws BackupError, an error of `bytes` */
+/** Decodes and checks the records. Throws unless the last one is the end. @throws BackupError, an error of `bytes` */
 export async function* readRecords(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<BackupRecord> {
   const digest = new Sha256();
   let tables: TableReaders | null = null;
@@ -235,7 +235,7 @@ class TableReaders {
     const table = typeof given === 'string' ? given : '';
     const reader = this.#readers.get(table);
     const position = TABLE_NAMES.indexOf(table);
-    // Rows refer to those of earlier tables.
+    // Rows refer to rows of earlier tables.
     if (reader === undefined || position < this.#position) {
       throw damaged(`record ${number} has rows of a table that is unknown or out of order`);
     }

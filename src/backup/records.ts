@@ -1,7 +1,7 @@
 /**
  * The records of a backup: lines of JSON, the same for every store, so that a backup of one store restores to another.
- * The first line is the header; the last one has the number of rows of each table and the SHA-256 of all lines before.
- * `record-reader.ts` reads them.
+ * The first line is the header. The last line contains the number of rows of each table, and the SHA-256 of all
+ * previous lines. `record-reader.ts` reads them.
  * SOURCE: docs/formats.md, "Backups".
  */
 
@@ -15,7 +15,7 @@ import { KEYSET_ROWS, KeySlot, type StoredKeys } from '../vault/keys/keyset.ts';
 import { damaged } from './errors.ts';
 
 export const BACKUP_FORMAT = 'leasehold-backup-v1';
-/** About 64 KiB. */
+/** The number of keys in a line of about 64 KiB. */
 const KEYS_PER_LINE = 256;
 
 /** A value of a column: bytes are base64. */
@@ -33,7 +33,7 @@ interface VaultRecord {
 export interface BackupHeader {
   readonly format: string;
   readonly leasehold: string;
-  /** ISO 8601, when the snapshot was taken. */
+  /** The time of the snapshot in ISO 8601. */
   readonly created_at: string;
   readonly store: string;
   /** The number of the last migration. */
@@ -45,7 +45,7 @@ export interface BackupHeader {
   /** The keyset and the key slots, encrypted as they are stored. */
   readonly keys: StoredKeysJson;
   readonly vault: VaultRecord;
-  /** The columns of each table, in the order in which the tables follow. */
+  /** The columns of each table. The rows follow in the order of these tables. */
   readonly tables: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -65,7 +65,7 @@ export type BackupRecord =
   | { readonly kind: 'header'; readonly header: BackupHeader }
   | { readonly kind: 'rows'; readonly table: string; readonly rows: readonly (readonly Cell[])[] }
   | { readonly kind: 'agentKeys'; readonly keys: readonly EncryptedAgentKey[] }
-  /** `sha256`: of all lines before, in hexadecimal. */
+  /** `sha256` is the digest of all previous lines, in hexadecimal. */
   | { readonly kind: 'end'; readonly totals: BackupTotals; readonly sha256: string };
 
 export class BackupWriter {
@@ -131,8 +131,8 @@ export const TOTALS_RULES: ValueRule = objectOf({
 });
 
 /**
- * The keyset and the key slots in the header, so that a restore opens them before it inserts a row: `StoredKeys` as
- * JSON, with bytes as base64.
+ * `StoredKeys` as JSON, with bytes as base64. The header contains them, so that a restore opens them before it inserts
+ * a row.
  */
 export interface StoredKeysJson {
   readonly keyCheck: string | null;
@@ -152,7 +152,7 @@ export function encodeStoredKeys({ keyCheck, vaultId, keyset, slots }: StoredKey
   };
 }
 
-/** WHY few checks: what opens is authenticated, and what was altered does not open. @throws BackupError */
+/** WHY few checks: the encryption authenticates the keys, so altered ones do not open. @throws BackupError */
 export function decodeStoredKeys(json: unknown): StoredKeys {
   if (!isRecord(json) || !Array.isArray(json['slots'])) throw damaged('its keys have an unknown form');
   const { keyCheck, vaultId, keyset, slots } = json;

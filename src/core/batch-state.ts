@@ -43,9 +43,9 @@ export interface VersionInfo {
 const keyIn = (resource: LoadedResource, row: object): unknown =>
   (row as Readonly<Record<string, unknown>>)[RESOURCES[resource].key];
 
-/** The rows that the store found for the keys of a batch. A row that does not exist is missing from its map. */
+/** The rows that the store found for the keys of a batch. */
 export class LoadedRows {
-  /** Maps from key to row. Rows without a valid MAC are skipped, except for credentials. */
+  /** The rows that were found, by key. Rows without a valid MAC are skipped, except credentials. */
   readonly rows = {
     session: new Map<TokenHash, Session>(),
     credential: new Map<CredentialPath, Credential>(),
@@ -58,10 +58,10 @@ export class LoadedRows {
   readonly histories = new Map<CredentialId, VersionInfo[]>();
   readonly leases = new Map<LeaseId, Lease>();
   readonly spentChallenges = new Set<ChallengeId>();
-  /** Rows of slots that are not in force, or were altered, are left out. */
+  /** Slots that are not in force, or whose rows were altered, are skipped. */
   readonly keySlots = new Map<SlotId, KeySlot>();
   keySlotsInForce: readonly SlotId[] = [];
-  /** Few versions per credential, so a linear scan beats building a composite key. */
+  /** WHY lists: a credential has few versions, so a linear scan is faster than building a composite key. */
   readonly #versions = new Map<CredentialId, CredentialVersion[]>();
 
   put<R extends LoadedResource>(resource: R, row: RowOf[R]): void {
@@ -136,7 +136,7 @@ export class BatchState implements IdentityLookup {
     return this.loaded.leases.values().find((lease) => lease.tokenHash === tokenHash) ?? null;
   }
 
-  /** Null if the row belongs to an earlier credential of the same path. */
+  /** Null if the row belongs to a previous credential of the same path. */
   binding({ id, path }: Credential): TargetBinding | null {
     const binding = this.loaded.rows.targets.get(path);
     return binding?.credentialId === id ? binding : null;

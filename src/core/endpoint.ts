@@ -9,7 +9,7 @@ import type { BatchState } from './batch-state.ts';
 import { type Context, type Operation, type OperationInput, type Outcome, operation } from './operation.ts';
 import type { Permission } from './permissions.ts';
 
-/** How a request is read: its schema, whether the last part of its path is the key of a row, and its parser. */
+/** The input of a request: its schema, its parser, and whether the last part of its path is the key of a row. */
 interface Input<F extends Fields, I> {
   readonly of: ResourceType<F>;
   readonly body: 'draft' | 'replacement' | null;
@@ -36,7 +36,7 @@ interface EndpointSpec<F extends Fields, I, K extends ReplyKind> {
   readonly acceptsIdempotencyKey?: true;
   readonly input: Input<F, I>;
   readonly reply: K;
-  /** The row that entity tags are about; null if it does not exist. */
+  /** The row whose entity tag a precondition compares; null if it does not exist. */
   find?(known: BatchState, given: I): object | null;
   decide(input: OperationInput, given: I): Outcome<Decided<F, K>>;
 }

@@ -30,8 +30,8 @@ export interface Context {
   readonly remoteAddr: string | null;
   readonly idempotency?: Idempotency;
   /**
-   * Whether the target, null if it does not exist, meets the request's If-Match and If-None-Match. WHY here: of two
-   * operators who change the same state at once only one succeeds. SOURCE: RFC 9110, section 13.
+   * Whether the target, null if it does not exist, meets the request's If-Match and If-None-Match. WHY here: if two
+   * operators change the same state at once, only one of them succeeds. SOURCE: RFC 9110, section 13.
    */
   readonly precondition?: (target: object | null) => boolean;
 }
@@ -73,7 +73,7 @@ export function succeeded<R>(
   return { response: { reply }, entry, changes };
 }
 
-/** A denial whose entry is made elsewhere, or null if it is not recorded. */
+/** An outcome with a denial. The caller makes its entry; null if it is not recorded. */
 export function rejected(denial: Denial, entry: EntryDraft | null, changes: readonly Change[] = []): Outcome<never> {
   return { response: { denial }, entry, changes };
 }
@@ -109,13 +109,13 @@ interface OperationSpec {
   readonly permission: Permission;
   readonly resource: string;
   readonly reads?: ReadSet;
-  /** The resource with an entity tag, which the request's precondition is about; null if it does not exist. */
+  /** The resource whose entity tag the request's precondition compares; null if it does not exist. */
   readonly target?: (known: BatchState) => object | null;
 }
 
 /**
- * Builds an operation whose caller is identified within the batch. It rejects a caller without the
- * permission, checks the request's precondition, and runs a request with an Idempotency-Key only once.
+ * Builds an operation whose caller is identified within the batch. It rejects a caller without the permission, checks
+ * the request's precondition, and runs a request with an Idempotency-Key only once.
  */
 export function operation<R>(spec: OperationSpec, decide: (input: OperationInput) => Outcome<R>): Operation<R> {
   const { context, reads = {} } = spec;
@@ -167,12 +167,12 @@ function decideOnce<R>(
   const current = target?.(known) ?? null;
   // An operation that names no target meets no precondition, so that it never overwrites a change that nobody saw.
   const isMet = target !== undefined && precondition(current);
-  // ORDER: a caller who may not make the request learns nothing of its target. One who may is told that what it read is
-  // gone by the same code as that it was changed.
+  // ORDER: a caller that may not make the request learns nothing about its target. A caller that may make it receives
+  // the same code whether the target that it read was deleted or changed.
   const { response } = outcome;
   if ('denial' in response && !(current === null && errorOf(response.denial) === 'NOT_FOUND')) return outcome;
   if (isMet) return outcome;
-  // WHY not for agents: one that may write targets need not be able to read them.
+  // WHY not for agents: an agent that may write targets may lack the permission to read them.
   const isShown = identity.kind === 'admin' || identity.kind === 'operator';
   const denial: Denial = { code: 'precondition_failed', current: isShown ? current : undefined };
   return rejected(denial, outcome.entry === null ? null : entry(denial));
@@ -196,8 +196,8 @@ function repeated<R>(
 }
 
 /**
- * Adds an idempotency record to a successful outcome. Rejections and values are not saved, so a retry of these decides
- * again.
+ * Adds an idempotency record to a successful outcome. Rejections and values are not saved, so a retry of such a request
+ * is decided again.
  */
 function saved<R>(
   { id, requestMac }: Idempotency,
@@ -217,7 +217,7 @@ function saved<R>(
   return { ...outcome, changes: [...outcome.changes, putRow('reply', record)] };
 }
 
-/** Records a denial and nothing else; the caller reads the store afterwards. */
+/** Checks the permission, and records only a denial. The caller reads the store afterwards. */
 export function authorize(context: Context, permission: Permission, resource = '*'): Operation<null> {
   return operation({ context, permission, resource }, () => succeeded(null, null));
 }

@@ -70,7 +70,7 @@ export interface RecordedState {
 
 export const KEYSET_SUBJECT = 'keyset';
 
-/** WHY made once: each retrieval asks for two subjects. */
+/** WHY made once: each retrieval needs two subjects. */
 const SUBJECT_MAKERS = Object.fromEntries(
   RECORDED_RESOURCES.map((resource) => [resource, subjectMaker(resource, RESOURCES[resource].subject)]),
 ) as Readonly<Record<RecordedResource, (row: object) => string>>;

@@ -1,4 +1,4 @@
-/** The kinds of values with parts: lists, records, and records of several kinds. */
+/** The kinds of values with parts: lists, records, records of several kinds, and maps. */
 import {
   type AnyField,
   covers,
@@ -73,7 +73,7 @@ interface RecordRules<V> {
   readonly needsOne?: boolean;
   /** The rule across fields that the record breaks, as `field: rule`; null if it breaks none. */
   check?(record: V): string | null;
-  /** Whether `outer` allows all that `inner` allows; without it, whether each of its fields does. */
+  /** Whether `outer` allows everything that `inner` allows. Without it, the fields are compared one by one. */
   covers?(outer: V, inner: V): boolean;
 }
 
@@ -127,7 +127,7 @@ function membersOf(fields: Fields): string {
 
 type Kinds = Readonly<Record<string, Fields>>;
 type Tagged<K, T> = { readonly kind: K } & T;
-/** One of several records, which `kind` tells apart. */
+/** A union of records that `kind` tells apart. */
 export type OneKindOf<V extends Kinds> = { [K in keyof V & string]: Tagged<K, ValueOf<V[K]>> }[keyof V & string];
 export type InputOfKinds<V extends Kinds> = { [K in keyof V & string]: Tagged<K, InputOf<V[K]>> }[keyof V & string];
 export type ReplyOfKinds<V extends Kinds> = { [K in keyof V & string]: Tagged<K, ReplyOf<V[K]>> }[keyof V & string];
@@ -182,7 +182,7 @@ interface MapRules {
 }
 type Scalars = Readonly<Record<string, string | number>>;
 
-/** An object with any names of the pattern. Its values are texts, or whole numbers of 0 or more. */
+/** An object with any names that match the pattern. Its values are texts, or whole numbers of 0 or more. */
 export function map(
   rules: MapRules,
   options: Options<Scalars, undefined> = {},

@@ -1,6 +1,6 @@
 /**
- * The fields of a resource, a request or a reply. A field reads values of requests and files, writes those of replies,
- * and has a form, from which schemas, columns, flags and inputs follow. In memory null stands for a field that is not
+ * The fields of a resource, a request or a reply. A field reads the values of requests and files, and writes the values
+ * of replies. Schemas, columns, flags and inputs follow from its form. In memory, null stands for a field that is not
  * given. `kinds.ts` makes the fields.
  */
 
@@ -9,7 +9,7 @@ import { ApiError } from './errors.ts';
 /** The broken rules, each as `field: rule`. A problem never contains a value of the request. */
 export type Problems = string[];
 
-/** A grammar of texts, which exists once. `parse` throws INVALID_REQUEST that names the field and the rule. */
+/** A grammar of texts, declared once. `parse` throws INVALID_REQUEST that names the field and the rule. */
 export interface Grammar<T extends string> {
   readonly pattern: RegExp;
   readonly minLength: number;
@@ -17,12 +17,12 @@ export interface Grammar<T extends string> {
   /** The noun for one text in messages. */
   readonly noun?: string;
   readonly description?: string;
-  /** Keywords of JSON Schema that say more about the text. */
+  /** Additional keywords of JSON Schema. */
   readonly annotations?: { readonly contentEncoding: 'base64' } | { readonly format: 'uuid' };
   parse(text: string, field: string): T;
-  /** The text that `parse` accepts for the value; without it the value itself. */
+  /** Returns the text that `parse` accepts for the value. Without it, that is the value itself. */
   format?(value: T): string;
-  /** Whether `outer` allows all that `inner` allows; without it only if they are equal. */
+  /** Whether `outer` allows everything that `inner` allows. Without it, a value covers only itself. */
   covers?(outer: T, inner: T): boolean;
 }
 
@@ -48,7 +48,7 @@ export type Form =
     }
   /** Records with different fields, by the word in their field `kind`. */
   | { readonly kind: 'kinds'; readonly of: Readonly<Record<string, Fields>>; readonly title: string }
-  /** An object with names of the pattern, and texts or integers as values. */
+  /** An object with names that match the pattern, and texts or integers as values. */
   | {
       readonly kind: 'map';
       readonly name: RegExp;
@@ -61,8 +61,8 @@ export type Form =
   | { readonly kind: 'bytes'; readonly min: number; readonly max: number };
 
 /**
- * Requests never have a field that is `set by the server`, and neither they nor replies have an `internal` one. A field
- * with a value `by default` is optional in requests, and every reply has it.
+ * Requests never contain a field that is `set by the server`. Neither requests nor replies contain an `internal` field.
+ * A field with a value `by default` is optional in requests, and every reply contains it.
  */
 type Presence = 'required' | 'optional' | 'by default' | 'set by the server' | 'internal';
 
@@ -81,12 +81,12 @@ export interface FieldTexts {
   readonly empty?: string;
 }
 
-/** WHY only a mark: where a function expects a wider field, TypeScript would infer the types of that one. */
+/** WHY only a mark: where a function expects a wider field, TypeScript would infer the types of the wider field. */
 export interface FieldMark {
   readonly isField: true;
 }
 export type Fields = Readonly<Record<string, FieldMark>>;
-/** WHY only these: a field of two presences would be read in one way and stored in another. */
+/** WHY only required fields: a field with two presences would be read in one way and stored in another. */
 interface RequiredMark extends FieldMark {
   readonly presence: 'required';
 }
@@ -95,10 +95,10 @@ interface RequiredMark extends FieldMark {
 export interface Field<V, I, R, P extends Presence, W extends string | undefined> extends FieldTexts, FieldMark {
   readonly form: Form;
   readonly presence: P;
-  /** The name in requests, replies and files, if that is not the name of the property. */
+  /** The name in requests, replies and files, if it differs from the name of the property. */
   readonly wire: W;
   readonly byDefault: I | undefined;
-  /** Where the value may be null, besides that of an optional field in memory. */
+  /** Where the value may be null. The value of an optional field may always be null in memory. */
   readonly nulls: 'nowhere' | 'in memory' | 'everywhere';
   /** A valid value of a request, which tests use. */
   readonly example: I | undefined;
@@ -107,9 +107,9 @@ export interface Field<V, I, R, P extends Presence, W extends string | undefined
   /** Returns undefined after it has added one or more problems. */
   read(given: unknown, where: string, problems: Problems): V | undefined;
   write(value: V): R;
-  /** The value of a reply. WHY without rules: a newer server may write what this code does not know. */
+  /** Reads a value of a reply. WHY without rules: a newer server may write values that this code does not know. */
   restore(reply: R): V;
-  /** Whether a grant with the value `outer` allows all that one with `inner` allows. */
+  /** Whether a grant with the value `outer` allows everything that a grant with `inner` allows. */
   covers(outer: V, inner: V): boolean;
 }
 
@@ -186,7 +186,7 @@ export function nullable<T extends FieldMark>(of: T): Nullable<T> {
   return { ...inner, nulls: 'everywhere', read, write, restore } as unknown as Nullable<T>;
 }
 
-/** Stores an empty list as null, so that the MAC of a row without items covers nothing more. */
+/** Stores an empty list as null, which the MAC of a row does not cover. */
 export function nullIfEmpty<T extends FieldMark>(of: T): NullInMemory<T> {
   const inner = of as unknown as AnyField;
   const write = (value: unknown): unknown => inner.write(value ?? []);
@@ -198,7 +198,7 @@ export function nullIfEmpty<T extends FieldMark>(of: T): NullInMemory<T> {
 type NullInMemory<T> =
   T extends Field<infer V, infer I, infer R, infer P, infer W> ? Field<V | null, I, R, P, W> : never;
 
-/** Whether `outer` allows all that `inner` allows. An optional field that is not given allows everything. */
+/** Whether `outer` allows everything that `inner` allows. An optional field that is not given allows everything. */
 export function covers(each: AnyField, outer: unknown, inner: unknown): boolean {
   return outer === null || (inner !== null && each.covers(outer, inner));
 }
@@ -231,7 +231,7 @@ export function isInRequests({ presence }: AnyField): boolean {
   return presence !== 'set by the server' && presence !== 'internal';
 }
 
-/** The names of the fields that requests have. */
+/** The names of the fields that requests contain. */
 export function wireNames(fields: Fields): string[] {
   return entriesOf(fields).flatMap(({ wire, field: each }) => (isInRequests(each) ? [wire] : []));
 }
@@ -244,7 +244,7 @@ export function parseField<T extends FieldMark>(of: T, given: unknown, where: st
   return value as Memory<T>;
 }
 
-/** Adds a problem for each field that is unknown, missing or invalid. The result has no meaning if it has added one. */
+/** Adds a problem for each field that is unknown, missing or invalid. If it adds one, the result has no meaning. */
 export function readFields<F extends Fields>(
   fields: F,
   given: Readonly<Record<string, unknown>>,

@@ -1,6 +1,6 @@
 /**
  * The ledger's state in memory: the control state, the head of the audit log, and a cache of sessions.
- * It is read from the store at start, and again after a failed commit.
+ * It is read from the store at startup, and again after a failed commit.
  */
 
 import type { ControlState } from '../core/control.ts';
@@ -33,7 +33,7 @@ export interface VaultState {
   control: ControlState;
   /** The digest of the control state in force; `tip.control` is its text. */
   digest: SetDigest;
-  /** Why no agent and no policy is in force; null if they are proven. */
+  /** The reason why no agent and no policy is in force; null if they are proven. */
   unproven: string | null;
   /** The end of the chain on which the next batch builds. It differs from `head` if that is missing or forged. */
   tip: ChainTip;
@@ -62,7 +62,7 @@ export function initialHead(keys: Pick<VaultKeys, 'audit' | 'row'>): Head {
 
 const NO_TREE: RecordedTree = { text: null, size: 0 };
 
-/** Entries at the end of the audit log whose MACs are checked at start, until one is valid. */
+/** Entries at the end of the audit log whose MACs are checked at startup, until one is valid. */
 const MAX_ENTRIES_CHECKED = 100;
 
 /** `acceptsControl`: the control state is in force by the audit log alone, without the digest in the head record. */
@@ -109,14 +109,16 @@ async function readUnderLock(store: Store, keys: VaultKeys, acceptsControl: bool
 
 /** The digest counts if the head record is authentic and not older than the audit log, so that it is the newest one. */
 function recordedDigest(head: Head | null, last: LastEntry | null, isAuthentic: boolean): RecordedDigest {
-  if (head === null || !isAuthentic) return { kind: 'unknown', reason: "the log's head record is missing or forged" };
-  if (head.seq < (last?.seq ?? 0)) return { kind: 'unknown', reason: "the log's head record is older than the log" };
+  if (head === null || !isAuthentic)
+    return { kind: 'unknown', reason: "the audit log's head record is missing or forged" };
+  if (head.seq < (last?.seq ?? 0))
+    return { kind: 'unknown', reason: "the audit log's head record is older than the audit log" };
   return { kind: 'recorded', digest: head.control };
 }
 
 /**
- * The time of the newest entry with a valid MAC, in milliseconds, because an edited time must not set the vault's
- * clock. Checks only the last entries; verification finds edits of more of them. Returns 0 if none is valid.
+ * The time of the newest entry with a valid MAC, in milliseconds; 0 if none is valid. WHY the MAC: an altered time must
+ * not set the vault's clock. Only the last entries are checked; verification checks every entry.
  */
 export async function findLastTime(
   store: Store,
@@ -196,7 +198,7 @@ interface RecordedTree {
 }
 
 const STEP_ENTRIES = 10_000;
-/** A second of work. WHY bounded: a number that was altered outside could be any. */
+/** The entries of about a second of work. WHY a limit: a number that was altered outside can have any value. */
 const MAX_GAP = 1_000_000;
 
 /** The tree with a leaf for each sequence number up to `seq`. A number without an entry has a leaf of zero bytes. */

@@ -26,7 +26,7 @@ export interface AuditFilter {
   readonly result: string | null;
 }
 
-/** Sequence numbers, both inclusive, and which of them comes first. */
+/** A range of sequence numbers, both inclusive, and the order of its entries. */
 export interface EntryRange {
   readonly from: number;
   readonly to: number;

@@ -13,7 +13,7 @@ import { ENDED_LEASE_RETENTION_MS, type Lease } from '../vault/leases/lease.ts';
 import { MAX_TTL_SECONDS } from '../vault/policies/policy.ts';
 import type { PostgresAddress } from './postgres/database-url.ts';
 
-/** A row with the MAC that the vault computed; the store only keeps it. */
+/** A row with the MAC that the vault computed; the store does not check it. */
 export type Authenticated<T> = T & { readonly mac: string };
 
 /** The head record of the audit log. */
@@ -28,7 +28,7 @@ export interface LoadedFromStore {
   readonly histories: readonly { readonly credentialId: CredentialId; readonly versions: readonly VersionInfo[] }[];
   readonly leases: readonly Lease[];
   readonly spentChallenges: readonly ChallengeId[];
-  /** The state that the newest entry with each subject records, for the rows above. */
+  /** The state that the newest audit entry records for each subject of these rows. */
   readonly states: ReadonlyMap<string, string>;
   readonly keySlots: readonly Authenticated<WrappedKeySlot>[];
 }
@@ -37,7 +37,7 @@ export type StoredPut = {
   [R in Resource]: { readonly kind: 'put'; readonly resource: R; readonly row: Authenticated<RowOf[R]> };
 }[Resource];
 
-/** A change as it is stored: values encrypted, rows that affect decisions with their MACs. */
+/** A change as it is stored: values are encrypted, and rows that affect decisions have their MACs. */
 export type StoredChange =
   | DirectChange
   | StoredPut
@@ -88,11 +88,11 @@ export type HeldPut = Extract<StoredPut, { resource: HeldResource }>;
 export interface ControlChanges {
   readonly removals: readonly HeldRemove[];
   readonly puts: readonly HeldPut[];
-  /** What the newest entry with the subject of each of these records. */
+  /** The state that the newest audit entry records for each subject of these changes. */
   readonly states: ReadonlyMap<string, string>;
 }
 
-/** What nodes share. */
+/** The state that nodes share, as of one moment. */
 export interface ClusterState {
   /** Null if the row was deleted. */
   readonly head: Head | null;
@@ -106,15 +106,15 @@ export interface ClusterState {
   readonly keysetVersion: number;
 }
 
-/** The state that nodes share, fixed for the duration of a transaction. */
+/** The shared state during a transaction, in which it does not change. */
 export interface ClusterView extends ClusterState {
   /** Changes after that epoch; null if it is so old that the control state must be reloaded. */
   readControl(afterEpoch: number): Promise<ControlChanges | null>;
 }
 
 /**
- * Transactions are serialized across all nodes: between `begin` and `commit` or `rollback` no other one is open. Within
- * a process the ledger opens one at a time.
+ * Transactions are serialised across all nodes: between `begin` and `commit` or `rollback`, no other transaction is
+ * open. Within a process, the ledger opens one at a time.
  * `commit` is atomic, and the next transaction sees the batch. Reads return it only once it is `durable`; later writes
  * never become durable before it.
  */
@@ -141,16 +141,16 @@ export interface LastEntry {
   readonly timestamp: string;
 }
 
-/** An entry of the audit log that this process has read or written, so that every later state of it has the entry. */
+/** An audit entry that this process has read or written. Every later state of the audit log must contain it. */
 export type SeenEntry = Pick<LastEntry, 'seq' | 'hmac'>;
 
 /** Location of a log; plain data, so that it can be passed to a thread. */
 export type LogLocation =
   | { readonly kind: 'sqlite'; readonly file: string }
-  /** One host; what is read there must have the entry, if one was seen. */
+  /** One host, whose audit log must contain the entry unless it is null. */
   | { readonly kind: 'postgres'; readonly address: PostgresAddress; readonly seen: SeenEntry | null };
 
-/** An ended session is told apart from an unknown one for a day. */
+/** For a day, the server tells an ended session apart from an unknown one. */
 export const ENDED_SESSION_RETENTION_MS = 24 * 3600 * 1000;
 /** Ended approvals are listed for a week. */
 export const ENDED_APPROVAL_RETENTION_MS = 7 * 24 * 3600 * 1000;

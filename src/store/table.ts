@@ -1,4 +1,4 @@
-/** A table: its columns in order, how rows become objects and back, and the rules of what a backup may contain. */
+/** A table: its columns in order, the conversion between rows and objects, and the rules for the values of a backup. */
 import { invalidRequest } from '../engine/errors.ts';
 import { type AnyField, entriesOf, type Fields, type Grammar, type ValueOf } from '../engine/field.ts';
 import { isStorable } from '../engine/kinds.ts';
@@ -8,7 +8,7 @@ import type { Authenticated } from './stored-data.ts';
 import type { ValueRule } from './value-rules.ts';
 import * as rules from './value-rules.ts';
 
-/** A list is a JSON array of texts in a text column, and `json` any other JSON. */
+/** `list` is a JSON array of texts in a text column; `json` is any other JSON. */
 export type ColumnType = 'text' | 'number' | 'bytes' | 'list' | 'json';
 
 export interface Column {
@@ -16,19 +16,19 @@ export interface Column {
   readonly name: string;
   readonly type: ColumnType;
   readonly isNullable: boolean;
-  /** What a backup may contain: bytes are base64, and JSON is text. */
+  /** The rule for a value in a backup, where bytes are base64 and JSON is text. */
   readonly rule: ValueRule;
   /** The number of the migration that added the column. */
   readonly since: number;
 }
 
-/** Rows that the server holds in memory. */
+/** The largest number of rows in a table that the server holds in memory. */
 const MAX_HELD_ROWS = 1_000_000;
 const MAX_JSON_LENGTH = 4 * 1024 * 1024;
-/** The rule of a time: milliseconds since 1970, at most the end of the year 9999. */
+/** Milliseconds since 1970; the maximum is the end of the year 9999. */
 export const time = rules.integer(0, 253_402_300_799_999);
 export const mac = rules.base64(32, 32);
-/** WHY any character: whatever the server has recorded must be restored. What prints it escapes it. */
+/** WHY any character: a restore must accept every text that the server has recorded. Code that prints it escapes it. */
 const anyText = rules.anyText(65_536);
 
 const isJson = (type: ColumnType): boolean => type === 'list' || type === 'json';
@@ -38,9 +38,9 @@ export class Table<T> {
   /** Names of the columns of the sort key; text is compared byte by byte. */
   readonly key: readonly string[];
   readonly columns: readonly Column[];
-  /** Far above any vault, or the number that is possible; undefined for any number. */
+  /** The largest number of rows that a restore accepts; undefined for any number. */
   readonly maxRows: number | undefined;
-  /** A column that no two rows have in common. */
+  /** The column in which no two rows have the same value; null if the key is the only one. */
   readonly unique: { readonly column: string; readonly isCaseless: boolean } | null;
   readonly list: Statement;
   readonly #byName: readonly Column[];
@@ -81,7 +81,7 @@ export class Table<T> {
     return decoded as T;
   }
 
-  /** Decodes an array whose first values are those of `list`. */
+  /** Decodes an array that begins with the values of the columns in `list`. */
   decodeArray(row: readonly unknown[]): T {
     const decoded: Record<string, unknown> = {};
     for (const [at, { property, type }] of this.columns.entries()) {
@@ -91,7 +91,7 @@ export class Table<T> {
     return decoded as T;
   }
 
-  /** The rows with the same key. */
+  /** The condition that selects the rows with the same key. */
   whereKeyOf(row: object): Statement {
     const [first, ...others] = this.key.map((name) => {
       const property = this.columns.find((column) => column.name === name)?.property ?? name;
@@ -101,8 +101,8 @@ export class Table<T> {
   }
 
   /**
-   * The values that the MAC of the row covers: those of all columns but `mac` that are not null, by the name of the
-   * column in code-point order. A column that is added later does not change the MAC of a row without a value in it.
+   * The values that the MAC of the row covers, by the name of the column in code-point order: all except `mac` and
+   * nulls. A new column therefore does not change the MAC of a row that has no value in it.
    */
   macValues(item: Omit<T, 'mac'>): Readonly<Record<string, unknown>> {
     const properties = item as Readonly<Record<string, unknown>>;
@@ -133,7 +133,7 @@ function columnsOf(fields: Fields): Column[] {
   });
 }
 
-/** JSON may also be the text `null`. */
+/** A JSON column may also contain the text `null`. */
 function orNull(type: ColumnType, rule: ValueRule): ValueRule {
   const isNull: ValueRule = (value) => (value === null || (isJson(type) && value === 'null') ? null : 'is not null');
   return rules.either(isNull, rule);
@@ -161,7 +161,7 @@ function typeOf({ form }: AnyField): ColumnType {
   }
 }
 
-/** The rules of the values of a row, with bytes as base64. */
+/** The rules for the values of a row, with bytes as base64. */
 export function rulesOf<F extends Fields>(fields: F): { readonly [K in keyof F]: ValueRule } {
   const found = entriesOf(fields).map(({ property, field }) => [
     property,
@@ -170,7 +170,7 @@ export function rulesOf<F extends Fields>(fields: F): { readonly [K in keyof F]:
   return Object.fromEntries(found) as { readonly [K in keyof F]: ValueRule };
 }
 
-/** The rule of a value in memory. */
+/** The rule for a value in memory. */
 function ruleOf(field: AnyField): ValueRule {
   const { form } = field;
   switch (form.kind) {
@@ -188,7 +188,7 @@ function ruleOf(field: AnyField): ValueRule {
       return rules.base64(form.min, form.max);
     case 'list': {
       const most = form.item.kind === 'choice' ? form.item.words.length : Number.MAX_SAFE_INTEGER;
-      // The store has null in place of an empty list of this kind.
+      // The store contains null in place of an empty list of this kind.
       const least = field.nulls === 'in memory' ? 1 : form.min;
       return rules.listOf(ruleOf({ ...field, form: form.item }), least, form.max ?? most);
     }
@@ -239,7 +239,7 @@ function toList(json: string): string[] | null {
   }
 }
 
-/** WHY compared: the MAC covers the value, and several texts have one value; `1e400` is written as null. */
+/** WHY compared: the MAC covers the value, and several texts have the same value. JSON writes `1e400` as null. */
 function toJson(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
- * The rules by which a value from a backup is checked. A rule takes any value of JSON and returns what the value
- * breaks, in words that never repeat it.
+ * The rules that check the values of a backup. A rule takes any JSON value and returns the rule that the value breaks,
+ * in words that never repeat the value.
  */
 
 import { decodeStrictBase64 } from '../crypto/primitives.ts';
@@ -108,7 +108,7 @@ export function mapOf(key: RegExp, rule: ValueRule, max: number): ValueRule {
   };
 }
 
-/** An object of one of several forms, which its field `kind` names. */
+/** An object whose field `kind` names its form. */
 export function oneKindOf(kinds: Readonly<Record<string, ValueRule>>): ValueRule {
   const kind = oneOf(Object.keys(kinds));
   return (value) => {
@@ -118,7 +118,7 @@ export function oneKindOf(kinds: Readonly<Record<string, ValueRule>>): ValueRule
   };
 }
 
-/** One of two forms; the message is that of the second one. */
+/** A value of either form. The message describes the second one. */
 export function either(first: ValueRule, second: ValueRule): ValueRule {
   return (value) => (first(value) === null ? null : second(value));
 }

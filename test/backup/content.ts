@@ -69,7 +69,7 @@ export function columnOf({ header }: Content, table: string, column: string): nu
 
 const RESOURCES = Object.keys(RESOURCE_TABLES) as Resource[];
 
-/** What is not a row of the table, or names nothing, keeps its MAC. */
+/** The row's own MAC and its subject; null for cells that are not a row of the table, which keep their MAC. */
 function macOf(content: Content, resource: Resource, cells: readonly Cell[], keys: VaultKeys) {
   const table: Table<object> = RESOURCE_TABLES[resource];
   const columns = content.header.tables[table.name] ?? [];
@@ -82,7 +82,7 @@ function macOf(content: Content, resource: Resource, cells: readonly Cell[], key
   }
 }
 
-/** Makes every MAC right: of the rows, what the log records about them, the chain, the tree and the head record. */
+/** Makes every MAC right: in the rows, in the entries about them, in the chain, the tree and the head record. */
 export function authenticate(content: Content, keys: VaultKeys): void {
   const { tables, header } = content;
   const renewed = new Map<Cell, { readonly mac: string; readonly subject: string | null }>();

@@ -73,7 +73,7 @@ test('the MAC covers each field of each kind of row', () => {
   }
 });
 
-test('a row without a MAC, which only damage leaves, is not authentic', () => {
+test('a row without a MAC, which only damage causes, is not authentic', () => {
   for (const mac of [null, undefined, 7]) {
     assert.equal(isRowAuthentic(keys.row, 'policy', { name: 'p', mac } as never), false);
   }
@@ -94,7 +94,7 @@ function expected(members: ReadonlyMap<string, string>): string {
   return mac('leasehold-control-set-v1', String(members.size), sum.toString('base64')).toString('base64');
 }
 
-test('updated step by step it equals the digest of the set, in any order, and different sets differ', () => {
+test('the digest, updated step by step, equals that of the set, in any order, and different sets differ', () => {
   const names = fc.constantFrom('agent:a', 'agent:b', 'policy:a', 'policy:b', 'policy:c');
   const steps = fc.array(fc.tuple(names, fc.option(fc.constantFrom('1', '2', '3'))), { maxLength: 30 });
   fc.assert(

@@ -5,7 +5,7 @@ import { CREDENTIALS } from '../schema.ts';
 import { type Procedure, raw, type Statement, sql } from '../statement.ts';
 import type { Head } from '../stored-data.ts';
 
-/** A few milliseconds of the server. */
+/** The rows that PostgreSQL reads in a few milliseconds. */
 const CHUNK_ROWS = 5000;
 const CHUNK_ENTRIES = 20_000;
 const CHUNK_COMPARISONS = 1024 * 1024;
@@ -38,10 +38,10 @@ export const POSTGRES_DIALECT: Dialect = {
     const limited = reads.map((read) => sql`(${ordered(read, order, limit)})`);
     return ordered(unionAll(reads.length === 1 ? reads : limited), order, limit);
   },
-  // WHY this role only: the server shows no other's names.
+  // WHY only this role: PostgreSQL hides the names of the connections of other roles.
   connectedPrograms: sql`SELECT DISTINCT application_name AS name FROM pg_stat_activity
     WHERE datname = current_database() AND usename = current_user AND application_name LIKE 'leasehold %'`,
-  // A count is the stored count plus the retrievals since.
+  // A count is the stored count plus the retrievals that it does not include yet.
   *selectCredentials(where, limit) {
     const rows = yield sql`
       WITH page AS (

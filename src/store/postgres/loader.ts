@@ -173,7 +173,7 @@ export async function readControl(
   epoch: number,
 ): Promise<ControlChanges | null> {
   if (epoch - afterEpoch > MAX_EPOCHS_BEHIND || epoch < afterEpoch) return null;
-  // WHY without the epoch of the head as its end: a row that was altered outside may have any, and must be denied.
+  // WHY no upper limit: a row that was altered outside may have any epoch, and must be denied.
   const isMissed = sql`epoch > ${afterEpoch}::bigint`;
   const subjects = HELD_RESOURCES.map(
     (resource) => sql`SELECT ${subjectIn(resource)} FROM ${raw(RESOURCE_TABLES[resource].name)} WHERE ${isMissed}

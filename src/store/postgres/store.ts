@@ -32,9 +32,9 @@ import { PostgresStreamLog } from './stream-log.ts';
 import { sweep } from './sweeper.ts';
 import { beginTransaction, loadUnlocked, prepareTransactions } from './transaction.ts';
 
-/** The connections besides one for transactions, and one for urgent reads. */
+/** Connections for other reads than urgent ones. Transactions and urgent reads have one connection each. */
 const READ_CONNECTIONS = 3;
-/** A migration may wait for that of another node, and rewrite large tables. */
+/** A migration may wait for the migration of another node, and rewrite large tables. */
 const MIGRATION_TIMEOUT_MS = 15 * 60_000;
 /** A connection that was lost before its use fails within this time. */
 const IMMEDIATE_LOSS_MS = 500;
@@ -45,7 +45,7 @@ export class PostgresStore implements Store {
   readonly measures: StoreMeasures;
   readonly #hosts: Hosts;
   readonly #pool: Pool;
-  /** Reads that precede a batch or a list, such as those of sessions, so that they do not queue behind lists. */
+  /** For reads that precede a batch or a list, such as reads of sessions, so that they do not queue behind lists. */
   readonly #priorityPool: Pool;
   #connection: Connection | null = null;
   #isClosed = false;

@@ -74,7 +74,7 @@ function* fetchRows(statement: Statement): Procedure<readonly Row[]> {
 
 /** Reads one snapshot. */
 export class PostgresSource extends Transaction implements TransferSource {
-  /** A count is the stored count plus the retrievals since. */
+  /** A count is the stored count plus the retrievals that it does not include yet. */
   readonly views = {
     access_counts: `(SELECT c.id AS credential_id, coalesce(a.count, 0) + coalesce(b.n, 0) AS count FROM credentials c
       LEFT JOIN access_counts a ON a.credential_id = c.id
@@ -104,7 +104,7 @@ export class PostgresSource extends Transaction implements TransferSource {
     await this.run(execute(sql`CLOSE ${cursor}`));
   }
 
-  /** `seen` is an entry that the snapshot must have. @throws StoreError */
+  /** `seen` is an entry that the snapshot must contain. @throws StoreError */
   static async open(address: PostgresAddress, seen: SeenEntry | null = null): Promise<PostgresSource> {
     const connection = await Transaction.connect(address, 'reading', 'REPEATABLE READ READ ONLY');
     try {
@@ -120,7 +120,7 @@ export class PostgresSource extends Transaction implements TransferSource {
 /** Replaces the check value of the root key, so that no node starts on a copy before it is published. */
 const UNPUBLISHED = 'unpublished';
 
-/** Writes everything in one transaction. */
+/** Writes a vault in one transaction. */
 export class PostgresTarget extends Transaction implements TransferTarget {
   readonly #metadata: VaultMetadata;
 
@@ -133,7 +133,7 @@ export class PostgresTarget extends Transaction implements TransferTarget {
   static async open(address: PostgresAddress, metadata: VaultMetadata): Promise<PostgresTarget | null> {
     const target = new PostgresTarget(await Transaction.connect(address, 'writing', 'READ COMMITTED'), metadata);
     try {
-      // Another restore waits for it, and no node can create a vault until then.
+      // The lock makes another restore wait, and keeps nodes from creating a vault.
       await target.run(execute(sql`LOCK TABLE vault IN EXCLUSIVE MODE`));
       if ((await target.run(isEmpty())) && (await target.run(readRootKeyCheck())) === null) return target;
       target.close();

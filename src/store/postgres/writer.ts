@@ -130,8 +130,8 @@ function isHeldPut(change: StoredPut): change is HeldPut {
 }
 
 /**
- * Deletes the row with the key, and a row with the same name in any case that was altered outside: it is not used, and
- * its name can be registered again.
+ * Deletes the row with the key, and a row that was altered outside to have the same name in any case. An altered row is
+ * not used, and its name can be registered again.
  */
 function removeSameNamed({ resource, row }: HeldPut, epoch: number): Statement {
   if (resource === 'policy') return sql`DELETE FROM policies WHERE name = ${row.name}`;
@@ -150,7 +150,7 @@ function recordRemoval(epoch: number, { resource, row }: HeldRemove): Statement 
     ON CONFLICT DO NOTHING`;
 }
 
-/** Resolves to one row, or to none if the head is not the one of the beginning. */
+/** Resolves to one row, or to none if the head record is no longer `before`. */
 function writeHead(connection: Connection, head: Head, before: Head | null): Promise<readonly Row[]> {
   if (before === null) return connection.query`${insertHead(head)} RETURNING 1 AS written`;
   const { seq, hmac, mac, epoch, tree, control } = head;

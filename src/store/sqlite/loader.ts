@@ -24,7 +24,7 @@ const VERSION = `SELECT version, type, created_at, sealed FROM credential_versio
   UNION ALL SELECT version, type, newest_at, newest_sealed FROM credentials
   WHERE id = ? AND version = ? AND newest_sealed IS NOT NULL`;
 
-/** When each version of a credential was stored; bind the parameter twice. */
+/** The times at which the versions of a credential were stored; bind the parameter twice. */
 const HISTORY = `SELECT version, created_at FROM credential_versions WHERE credential_id = ?
   UNION ALL SELECT version, newest_at FROM credentials WHERE id = ? AND newest_sealed IS NOT NULL ORDER BY version`;
 
@@ -163,7 +163,7 @@ export class RowLoader {
     return { found, countIds };
   }
 
-  /** Adds the rows, and what the audit log records about them. */
+  /** Adds the rows, and the states that the audit log records for them. */
   #add(resource: KeyedResource, rows: readonly Row[], found: Found, states: Map<string, string>): void {
     const table: Table<object> = RESOURCE_TABLES[resource];
     const added: object[] = found.rows[resource];

@@ -13,7 +13,7 @@ import { stored } from '../../engine/resource.ts';
 export const RESULTS = ['allowed', 'denied', 'not_found', 'error'] as const;
 export type AuditResult = (typeof RESULTS)[number];
 
-/** The events that create, change or remove what several operators may edit at the same time. */
+/** The events that create, change or remove resources that several operators may edit at the same time. */
 export const CHANGE_EVENTS = {
   policy: ['policy.create', 'policy.replace', 'policy.delete'],
   agent: ['agent.register', 'agent.rotate', 'agent.deregister'],
@@ -28,7 +28,6 @@ export const CHANGE_EVENTS = {
   ],
   targets: ['target.put', 'target.delete'],
 } as const satisfies Readonly<Record<string, readonly EventType[]>>;
-/** The kinds of resources that several operators may edit at the same time. */
 export type ChangedKind = keyof typeof CHANGE_EVENTS;
 
 /** The record of a decision; the ledger adds sequence number, id, time and MAC. */
@@ -48,12 +47,12 @@ export interface EntryDraft {
   readonly reason: string | null;
   readonly requestId: string | null;
   readonly remoteAddr: string | null;
-  /** The entry of an intent whose result this one records, with the same id. Left out for any other entry. */
+  /** The entry of an intent whose result this one records, with the same id. Missing in any other entry. */
   readonly completes?: EntryId;
   readonly use?: Partial<UseFields>;
 }
 
-/** An entry whose fields are null, except for those given. */
+/** An entry with the given fields. The other fields are null. */
 export function draftEntry(
   fields: Pick<EntryDraft, 'eventType' | 'agentName' | 'resource' | 'result'> & Partial<EntryDraft>,
 ): EntryDraft {
@@ -61,7 +60,10 @@ export function draftEntry(
 }
 
 export const USE_ENDS = ['complete', 'client', 'upstream', 'revoked', 'expired', 'failed'] as const;
-/** How a use ended. `upstream`: the upstream broke off; `failed`: it was never reached, or the broker ended. */
+/**
+ * How a brokered request ended. `upstream` means that the upstream aborted it; `failed` means that the upstream was not
+ * reached, or that the broker ended.
+ */
 export type UseEnd = (typeof USE_ENDS)[number];
 
 /** The state of a removed row. */
@@ -69,7 +71,7 @@ export const REMOVED = 'removed';
 
 const WORD = grammar.matching(/^[a-z_]+$/, [1, 64], 'must be a word of a-z and _');
 const EVENT = grammar.matching(/^[a-z_]+\.[a-z_]+$/, [3, 64], 'must be two words separated by a dot');
-// Texts are of any characters where they may be from a request. What prints them escapes them.
+// A text that may come from a request can contain any character. Code that prints it escapes it.
 const BASE = {
   seq: positive({ description: '1, 2, 3 …' }),
   id: text<string>(grammar.id()),
@@ -85,11 +87,11 @@ const BASE = {
   reason: nullable(anyText()),
   request_id: nullable(anyText()),
   remote_addr: nullable(anyText()),
-  /** The entry's MAC, which covers the previous entry's MAC too. */
+  /** The entry's MAC, which also covers the previous entry's MAC. */
   hmac: text(grammar.hash()),
 };
 
-/** The fields of a use. An intent has the first three, a result the others. */
+/** The fields of a brokered request. An intent has the first three, a result the others. */
 const USE = {
   method: nullable(anyText()),
   host: nullable(anyText()),
@@ -131,8 +133,8 @@ const ENTRY_FORMAT = 'leasehold-audit-v1';
 export const GENESIS_MAC = 'AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=';
 
 /**
- * The text whose UTF-8 bytes an entry's HMAC covers: every field but `hmac`, and null for one that is missing. JSON, so
- * that different entries differ here too.
+ * The text whose UTF-8 bytes an entry's HMAC covers: every field except `hmac`, with null for a missing one. It is
+ * JSON, so that different entries have different texts.
  */
 export function canonicalEntry(entry: EntryWithoutMac): string {
   return JSON.stringify([ENTRY_FORMAT, ...COVERED_FIELDS.map((field) => entry[field] ?? null)]);
@@ -141,7 +143,7 @@ export function canonicalEntry(entry: EntryWithoutMac): string {
 const USE_START = ENTRY_FIELDS.indexOf('method');
 const STATE_START = ENTRY_FIELDS.indexOf('subject');
 
-/** The entry with the values in the order of the columns. It has the fields of a use, or of a state, if one is set. */
+/** The entry from values in the order of the columns. It has the fields of a request, or of a state, if one is set. */
 export function toEntry(values: readonly unknown[]): AuditEntry {
   const entry: Record<string, unknown> = {};
   const add = (start: number, end: number): void => {
@@ -158,7 +160,7 @@ export const actionOf = Object.fromEntries(
   EVENT_TYPES.map((eventType) => [eventType, eventType.slice(eventType.indexOf('.') + 1)]),
 ) as Readonly<Record<EventType, string>>;
 
-// The head record, which says where the audit log ends. SOURCE: docs/formats.md, "The audit log".
+// The head record, which records the end of the audit log. SOURCE: docs/formats.md, "The audit log".
 
 const HEAD_FORMAT = 'leasehold-head-v2';
 
@@ -179,7 +181,7 @@ export function canonicalHead({ seq, hmac, epoch, tree, control }: HeadFields): 
   return JSON.stringify([HEAD_FORMAT, seq, hmac, epoch, tree, control]);
 }
 
-/** The head record as one line of words; an empty one is a hyphen. */
+/** The head record as one line of words, with a hyphen for an empty field. */
 export function headWords({ seq, hmac, mac, epoch, tree, control }: HeadFields & { readonly mac: string }): string {
   return [seq, hmac, mac, epoch, tree || '-', control || '-'].join(' ');
 }

@@ -10,7 +10,7 @@ import { CheckpointConflictError, type SignedCheckpoint } from './checkpoints.ts
 import { IncompleteTreeError, LogTree } from './log-tree.ts';
 import type { ProvenConsistency, ProvenEntry } from './proofs.ts';
 
-/** @throws ACCESS_DENIED, UNAUTHENTICATED, SESSION_EXPIRED, INTEGRITY_FAILURE, UNAVAILABLE; so does each of these */
+/** @throws ACCESS_DENIED, UNAUTHENTICATED, SESSION_EXPIRED, INTEGRITY_FAILURE, UNAVAILABLE, as all functions here do */
 export async function readCheckpoint(vault: Vault, context: Context): Promise<SignedCheckpoint> {
   await vault.ledger.read(authorize(context, 'audit.checkpoint'));
   return intact(() => vault.checkpoints.covering(0));
@@ -32,7 +32,8 @@ export async function proveEntry(vault: Vault, context: Context, seq: number): P
 }
 
 /**
- * `to` is by default the size of the newest checkpoint. @throws INVALID_REQUEST for a size that the audit log has not
+ * `to` is by default the size of the newest checkpoint. @throws INVALID_REQUEST for a size beyond the end of the
+ * audit log
  */
 export async function proveConsistency(
   vault: Vault,

@@ -1,7 +1,7 @@
 /**
  * Streams a backup to the administrator, while the vault is in use. Another process reads one snapshot; this one only
- * passes its bytes on. Values and the private keys of agents are encrypted, so that the stream without the root key
- * opens nothing. SOURCE: docs/backup.md.
+ * passes its bytes on. Values and the private keys of agents are encrypted, so that the stream reveals none of them
+ * without the root key. SOURCE: docs/backup.md.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { on } from 'node:events';
@@ -28,7 +28,7 @@ const READER_FLAGS = ['--max-semi-space-size=8', '--disable-sigusr1', '--disable
 /** The suffixes of a copy's files, including those of an incomplete copy. */
 const COPY_SUFFIXES = ['', '-wal', '-shm', '-journal'];
 
-/** How long the client may take no byte. Far longer than a slow disk or network pauses. */
+/** The longest time in which the client may read no byte. A slow disk or network pauses for far less. */
 const MAX_STALL_MS = 120_000;
 
 interface RunningBackup {
@@ -37,11 +37,11 @@ interface RunningBackup {
   readonly ended: Promise<void>;
 }
 
-/** One for each ledger at most: a backup takes space on the disk, and time of the processor. */
+/** WHY at most one for each ledger: a backup takes disk space and processor time. */
 const running = new WeakMap<Ledger, RunningBackup>();
 /** The backup of a ledger that is being closed. */
 const NEVER_AGAIN: RunningBackup = { abort: () => undefined, ended: Promise.resolve() };
-/** How long a reader may take to end, for example because of a disk that does not respond. */
+/** The longest time to wait until a reader has ended. A disk that does not respond can delay it. */
 const ABORT_TIMEOUT_MS = 5000;
 
 /**
@@ -49,7 +49,7 @@ const ABORT_TIMEOUT_MS = 5000;
  * end is recorded too. @throws ACCESS_DENIED, UNAUTHENTICATED, UNAVAILABLE
  */
 export async function takeBackup(vault: Vault, context: Context): Promise<Readable> {
-  // WHY taken here: after a lock the vault of a request has none of them.
+  // WHY here: after the vault is locked, the vault of a request has none of them.
   const { ledger, store, keys, agentKeys } = vault;
   if (running.has(ledger)) {
     throw new ApiError('UNAVAILABLE', 'Another backup is being taken. Try again when it has ended.', RETRY_AFTER_S);
@@ -128,7 +128,7 @@ async function* readChunks(
   let bytes = 0;
   let reason = '';
   try {
-    // ORDER: before the snapshot, so that its keyset is this one or follows from it.
+    // ORDER: before the snapshot, so that its keyset is this one or a later one.
     const keys = vault.keys.fork();
     const agentKeysBefore = await vault.agentKeys.readAll();
     child.send({ log, copy, version: readVersion() } satisfies ReaderSetup);
@@ -181,7 +181,7 @@ async function next(reports: AsyncIterator<ReaderReport[]>): Promise<ReaderRepor
   throw notTaken(report.reason);
 }
 
-/** The administrator is the operator, whom a store's message is for. */
+/** WHY the store's reason: the administrator, who takes the backup, also operates the store. */
 function notTaken(reason: string): ApiError {
   return new ApiError('UNAVAILABLE', `The backup could not be taken: ${reason}.`, RETRY_AFTER_S);
 }
@@ -189,7 +189,7 @@ function notTaken(reason: string): ApiError {
 function aborted(): ApiError {
   return new ApiError(
     'UNAVAILABLE',
-    'The backup was cut: its reader ended, or the vault is being closed. Try again.',
+    'The backup was aborted: its reader ended, or the vault is being closed. Try again.',
     RETRY_AFTER_S,
   );
 }

@@ -1,4 +1,4 @@
-/** The catalogue: the services that a credential can be stored for by name, and how a user's host completes one. */
+/** The catalogue: services by name with their targets, and how a user's own host completes them. */
 
 import { list, record } from '../../engine/compounds.ts';
 import { invalidRequest } from '../../engine/errors.ts';
@@ -36,9 +36,9 @@ export function findService(name: string): ServiceDefinition | null {
 }
 
 /**
- * The service whose key the value is, by its form; null if none is certain. A form that other companies' keys have too
- * counts only if the name says whose the key is. WHY so careful: a service that is wrong would receive the key.
- * Services that need a host, or a user beside the key, are never recognised.
+ * Recognises the service of a key by the form of the value; null if it is not certain. A form that keys of several
+ * companies share counts only if the credential's name names the service. WHY so careful: a wrong service would receive
+ * the key. Services that need a host, or a user name besides the key, are never recognised.
  */
 export function recogniseKey(name: string, value: string): ServiceDefinition | null {
   const words = name.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_');
@@ -58,8 +58,8 @@ function takesKeyAlone({ unsupported, needsHost, placement }: ServiceDefinition)
 }
 
 /**
- * The targets to store for a credential of the service, with `origin` instead of the wildcard where the service needs
- * a host.
+ * The targets to store for a credential of the service, with `origin` instead of the wildcard if the service needs a
+ * host.
  * @throws INVALID_REQUEST if the service is not supported, or its host is missing or not one of the service's
  */
 export function serviceTargets(service: ServiceDefinition, origin?: string): readonly TargetFields[] {
@@ -87,7 +87,7 @@ const VARIABLE = record(
     name: anyText(),
     holds: oneOf(['base-url', 'key', 'fixed']),
     suffix: optional(anyText({ description: 'The path that the SDK expects in its base URL.' })),
-    value: optional(anyText({ description: 'Of a fixed variable.' })),
+    value: optional(anyText({ description: 'The value of a fixed variable.' })),
     readBy: oneOf(['sdk', 'example'], {
       wire: 'read_by',
       description: '`example` if only the documentation of the service uses it.',
@@ -106,7 +106,7 @@ export const CatalogueService = shape('CatalogueService', {
   }),
   targets: list(COMPLETE_TARGET, { min: 0 }),
   placement: GIVEN.placement,
-  variables: list(VARIABLE, { min: 0 }, { description: 'What the SDKs of the service read from the environment.' }),
+  variables: list(VARIABLE, { min: 0 }, { description: "Environment variables that the service's SDKs read." }),
   keyPrefixes: list(anyText(), { min: 0 }, { wire: 'key_prefixes' }),
   denied: list(
     anyText(),
@@ -131,7 +131,7 @@ export type CompleteBinding = Pick<TargetBinding, 'service' | 'allowedTargets' |
 
 /**
  * Fills targets and placement from the service; given fields override its own. For a service that needs a host, each
- * given target has the service's fields except for those that it contains.
+ * given target takes the fields that it lacks from the service.
  * @throws INVALID_REQUEST
  */
 export function completeBinding({ service: name, targets, placement }: TargetsDraft): CompleteBinding {
@@ -143,6 +143,7 @@ export function completeBinding({ service: name, targets, placement }: TargetsDr
   }
   const ofService = (given: GivenTarget | null): readonly GivenTarget[] =>
     parseField(GIVEN.targets, serviceTargets(service, given?.origin), 'targets').map((own) => overlay(own, given));
+  // WHY also with given targets: it rejects a service that is not supported.
   const own = ofService(targets?.[0] ?? null);
   const merged = service.needsHost ? (targets ?? [null]).flatMap(ofService) : (targets ?? own);
   return {

@@ -1,6 +1,6 @@
 /**
- * The agents that have seen a version of a credential, and those that have only used it. SOURCE: docs/decisions.md,
- * "Exposure".
+ * The agents that have seen a version of a credential, and the agents that have only used it. SOURCE:
+ * docs/decisions.md, "Exposure".
  */
 import * as grammar from '../../core/grammars.ts';
 import type { CredentialId } from '../../core/names.ts';
@@ -16,7 +16,7 @@ const MAX_TIMES = 2 ** 50;
 
 const path = text(grammar.path);
 const version = positive();
-/** WHY the name and not the id: agents that had the same name are one to the audit log and to operators. */
+/** WHY the name and not the id: the audit log and operators identify an agent by its name only. */
 const agentName = text(grammar.actorName, { wire: 'agent_name' });
 const firstAt = time({ wire: 'first_at' });
 const lastAt = time({ wire: 'last_at' });
@@ -28,7 +28,7 @@ const FIELDS = {
   /** Distinguishes credentials that had the same path. */
   credentialId: text(grammar.id<CredentialId>()),
   version,
-  /** `retrieve`: seen; `use` and `token`: used, with a lease for that use or with the token of a use lease. */
+  /** `retrieve` means seen; `use` means used with a lease for that request; `token`, with the token of a use lease. */
   kind: oneOf([...LEASE_KINDS, 'token']),
   agentName,
   firstAt,
@@ -42,7 +42,7 @@ export const EXPOSURE_ROWS = stored({
 });
 export type Exposure = ValueOf<typeof FIELDS>;
 
-/** One row; none before the first lease is folded into the exposures. */
+/** A table with one row. It is empty before the first lease is added to the exposures. */
 export const EXPOSURE_PROGRESS_ROWS = stored({
   table: 'exposure_progress',
   key: ['id'],
@@ -57,7 +57,7 @@ const BY_AGENT = {
   times,
   isLive: boolean({ wire: 'live', description: 'Whether it still has an active lease for it.' }),
 };
-/** `isLive` tells whether the agent still has an active lease with which it got the version, or may use it. */
+/** `isLive` tells whether the agent still has an active lease by which it received the version, or may use it. */
 export type AgentExposure = ValueOf<typeof BY_AGENT>;
 
 export interface VersionExposure {

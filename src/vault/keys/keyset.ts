@@ -1,6 +1,7 @@
 /**
- * Key slots and the keyset, as data. Each slot opens the vault without the others: it holds the root key, wrapped for a
- * public key whose private half follows from the slot's secret. The root key encrypts the keyset, which holds all keys.
+ * Key slots and the keyset, as data. Each slot opens the vault without the others: it contains the root key, wrapped
+ * for a public key whose private half follows from the slot's secret. The root key encrypts the keyset, which contains
+ * all keys.
  * SOURCE: docs/formats.md, "Keys".
  */
 
@@ -35,7 +36,7 @@ const SLOT_NAME: Grammar<SlotName> = grammar.matching(
 export const SLOT_KINDS = ['file', 'passphrase', 'shamir', 'aws-kms', 'transit', 'systemd'] as const;
 export type SlotKind = (typeof SLOT_KINDS)[number];
 
-/** The kinds that need a person: a start without any other slot leaves the vault locked. */
+/** The kinds that need an operator. If a vault has no slot of another kind, startup leaves it locked. */
 const ATTENDED_KINDS: readonly SlotKind[] = ['passphrase', 'shamir'];
 
 export function isAttended(kind: SlotKind): boolean {
@@ -51,7 +52,7 @@ const slotPublicKey = text(
 );
 const parameters = map(
   { name: /^[a-z][a-z_]{0,31}$/, max: 32, maxTextLength: 8192, maxInteger: 999_999_999, title: 'SlotParameters' },
-  { description: 'What a slot needs to get its secret again, such as a salt.' },
+  { description: "Parameters from which a slot's secret is computed, such as a salt." },
 );
 
 /** Never contains the secret itself. */
@@ -84,7 +85,7 @@ export const AttendedSlot = shape('AttendedSlot', { name: slotName, kind: slotKi
 export const KeySlotTestRequest = shape('KeySlotTestRequest', { publicKey: optional(slotPublicKey) });
 export const KeySlotTest = shape('KeySlotTest', { opens: boolean(), problem: nullable(anyText()) });
 
-/** The public key of an attended slot, whose secret a command computes again from the parameters. */
+/** A slot to add. An attended one has a public key, and the CLI computes its secret again from the parameters. */
 export const NewSlot = shape('KeySlotRequest', {
   name: slotName,
   kind: slotKind,
@@ -102,7 +103,7 @@ const KEYSET = {
   sealed: bytes({ min: 1, max: 1_048_576 }),
 };
 export type EncryptedKeyset = ValueOf<typeof KEYSET>;
-/** One row. */
+/** A table with one row. */
 export const KEYSET_ROWS = stored({
   table: 'keyset',
   key: ['id'],
@@ -128,7 +129,7 @@ export interface InitialKeys {
 }
 
 export interface StoredKeys {
-  /** The check value of the vault; null if the database holds no vault. */
+  /** The check value of the vault; null if the database contains no vault. */
   readonly keyCheck: string | null;
   readonly vaultId: VaultId | null;
   readonly keyset: EncryptedKeyset | null;
@@ -144,7 +145,7 @@ export type KeysetEdit =
   | { readonly kind: 'addAuditKey'; readonly key: Secret; readonly fromSeq: number }
   /** The next generation of the key that signs checkpoints. */
   | { readonly kind: 'addSigningKey'; readonly seed: Secret }
-  /** Every slot must be wrapped again in the same transaction. */
+  /** The new root key must be wrapped for every slot in the same transaction. */
   | { readonly kind: 'replaceRoot'; readonly root: Secret }
   | { readonly kind: 'addSlot'; readonly id: SlotId }
   | { readonly kind: 'removeSlot'; readonly id: SlotId };

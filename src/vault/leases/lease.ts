@@ -24,7 +24,7 @@ const POLICY = grammar.matching(
 
 /** The only list of the columns of a lease. */
 const FIELDS = {
-  /** The sequence number of the audit entry that issued it. Bulk revocations with a higher one apply to it. */
+  /** The sequence number of the audit entry that issued it. Bulk revocations with a higher number apply to it. */
   seq: internal(positive()),
   id: text(grammar.id<LeaseId>(), { wire: 'lease_id' }),
   kind: internal(oneOf(LEASE_KINDS)),

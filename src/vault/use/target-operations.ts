@@ -1,6 +1,6 @@
 /**
- * Writes, reads and deletes where a credential may be used. A change ends the credential's use leases, because they
- * were issued for other targets. SOURCE: docs/api.md, "Targets"; docs/decisions.md, "Brokered use".
+ * Writes, reads and deletes the targets of a credential. A change ends the credential's use leases, because they were
+ * issued for other targets. SOURCE: docs/api.md, "Targets"; docs/decisions.md, "Brokered use".
  */
 
 import type { BatchState } from '../../core/batch-state.ts';
@@ -38,7 +38,7 @@ const endUseLeases = ({ moment }: OperationInput, credentialId: TargetBinding['c
   revocation: { agentId: null, credentialId, kind: 'use' as const, revokedAt: moment.now, seq: moment.seq },
 });
 
-/** Needs `store` on the path, as a new value does. */
+/** Needs the action `store` on the path, as storing a value does. */
 export function putTargets(context: Context, draft: TargetBindingDraft): Operation<TargetBinding> {
   const { path } = draft;
   return operation(
@@ -71,7 +71,7 @@ export function putTargets(context: Context, draft: TargetBindingDraft): Operati
   );
 }
 
-/** Where a value may go beyond public hosts is an operator's decision, within the networks of the server's flag. */
+/** Only an operator may allow hosts that are not public, within the networks of `--target-networks`. */
 function draftViolation(
   { identity, state }: OperationInput,
   { allowedTargets, path }: TargetBindingDraft,
@@ -83,7 +83,7 @@ function draftViolation(
   return violation === null ? null : { code: 'network_not_allowed', ...violation };
 }
 
-/** Needs `list`. Recorded only if it is denied. */
+/** Needs the action `list`. Only a denial is recorded. */
 export function readTargets(context: Context, path: CredentialPath): Operation<TargetBinding> {
   return operation(
     {
@@ -102,7 +102,7 @@ export function readTargets(context: Context, path: CredentialPath): Operation<T
   );
 }
 
-/** Needs `store`. From its entry on the credential cannot be used. */
+/** Needs the action `store`. The credential cannot be used after the entry. */
 export function deleteTargets(context: Context, path: CredentialPath): Operation<null> {
   return operation(
     {

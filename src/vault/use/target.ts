@@ -1,6 +1,6 @@
 /**
- * Targets: where a credential may be used, and how its value is placed in a request. They are written by the callers
- * that may store the credential, never by a request. SOURCE: docs/api.md, "Targets"; docs/decisions.md, "Brokered use".
+ * Targets: the requests that a credential may be used for, and the placement of its value. Callers that may store the
+ * credential write them; a brokered request cannot. SOURCE: docs/api.md, "Targets"; docs/decisions.md, "Brokered use".
  */
 
 import * as grammar from '../../core/grammars.ts';
@@ -93,7 +93,7 @@ const methods = list(
 const allowNetworks = list(
   text(NETWORK),
   { min: 0, max: 32 },
-  { wire: 'allow_networks', description: 'Networks that would be refused otherwise.' },
+  { wire: 'allow_networks', description: 'Networks that the guard against internal addresses rejects by default.' },
 );
 const caPem = nullable(
   text(CA_PEM, {
@@ -123,7 +123,7 @@ function httpViolation({ origin, allowNetworks }: Pick<GivenTarget, 'origin' | '
     : null;
 }
 
-/** Headers that frame or route a request; a value in one of them would change where it ends or goes. */
+/** Headers that frame or route a request. A value in one of them would change its end or its destination. */
 const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -167,7 +167,7 @@ const USERNAME = grammar.matching(
   'must be 1 to 128 visible ASCII characters without a colon',
 );
 
-/** How the value is placed in a request. */
+/** The placements of a value in a request, by kind. */
 const PLACEMENTS = {
   bearer: {},
   header: {
@@ -204,7 +204,7 @@ export const TARGET_ROWS = stored({
 export type TargetBinding = ValueOf<typeof FIELDS>;
 export const CredentialTargets = shape('CredentialTargets', FIELDS);
 
-/** The targets and the placement of a request. */
+/** The targets and the placement of a credential. */
 export const GIVEN = {
   targets: list(
     record(GIVEN_TARGET, {
@@ -257,7 +257,7 @@ function parseOrigin(given: string, field: string): TargetOrigin {
   return toOrigin({ scheme, host, port });
 }
 
-/** A pattern of the one grammar after a leading slash. */
+/** After its leading slash, the pattern follows the grammar of patterns of credential paths. */
 function parseUrlPathPattern(given: string, field: string): UrlPathPattern {
   if (given === '/' || given === '/*') return given as UrlPathPattern;
   const path = given.slice(1, given.endsWith('/*') ? -2 : undefined);
@@ -275,7 +275,7 @@ function isHttp(origin: TargetOrigin): boolean {
   return origin.startsWith('http:');
 }
 
-/** The text before the wildcard and the one after it; null for an origin without a wildcard. */
+/** The text before the wildcard and the text after it; null for an origin without a wildcard. */
 function wildcardOf(origin: TargetOrigin): readonly [before: string, after: string] | null {
   const at = origin.indexOf('*');
   return at === -1 ? null : [origin.slice(0, at), origin.slice(at + 1)];
@@ -297,10 +297,10 @@ function matchesPath(pattern: UrlPathPattern, path: UrlPath): boolean {
   return pattern.endsWith('/*') ? path.startsWith(pattern.slice(0, -1)) : (pattern as string) === path;
 }
 
-/** What a target lacks for a request: the first of these that differs. */
+/** The first part of a request that a target does not allow. */
 export type Mismatch = 'host' | 'method' | 'path';
 
-/** What a target lacks for a request to its origin. */
+/** The part of a request to the target's origin that the target does not allow; null if it allows the request. */
 export function mismatchAtOrigin({ paths, methods }: Target, method: Method, path: UrlPath): Mismatch | null {
   if (!paths.some((pattern) => matchesPath(pattern, path))) return 'path';
   return methods.includes(method) ? null : 'method';
@@ -316,7 +316,7 @@ export function findTarget(targets: readonly Target[], request: UseRequest): Tar
   return targets.find((target) => mismatch(target) === null) ?? null;
 }
 
-/** The target that fails last: by method, then by path, then by host. */
+/** The target that allows most of the request: host and path, else only the host, else no part of it. */
 export function nearestTarget(
   targets: readonly Target[],
   request: UseRequest,

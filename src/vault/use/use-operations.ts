@@ -42,11 +42,11 @@ export interface BrokeredRequest {
   readonly request: UseRequest | BaseUrlRequest;
   /** Shortens the lease; at most the policy's TTL is granted. */
   readonly ttlSeconds: TtlSeconds | null;
-  /** The caller's words for the audit log; null if it gave none. */
+  /** The purpose in the caller's words, for the audit log; null if the caller gave none. */
   readonly purpose: string | null;
 }
 
-/** A use that was allowed and recorded. */
+/** A brokered request that was allowed and recorded. */
 export interface AdmittedRequest {
   readonly entryId: EntryId;
   readonly leaseId: LeaseId;
@@ -54,10 +54,10 @@ export interface AdmittedRequest {
   readonly path: CredentialPath;
   readonly agentName: ActorName;
   readonly policyName: string;
-  /** Id of the approval by which the request passed; null if it needed none. */
+  /** Id of the approval that admitted the request; null if it needed none. */
   readonly approvalId: ApprovalId | null;
   readonly request: UseRequest;
-  /** The segment of a base URL at which links to the same origin are; null if the caller named the origin. */
+  /** The segment of the base URL in links to the same origin; null if the caller named the origin. */
   readonly selector: string | null;
   readonly target: Target;
   readonly placement: Placement;
@@ -65,8 +65,8 @@ export interface AdmittedRequest {
 }
 
 /**
- * Decides one use. A session gets a lease for it; a lease's token uses that lease. Replies `ApprovalPending` where a
- * policy demands an approval that the request does not have.
+ * Decides one brokered request. A session receives a lease for it; the token of a lease uses that lease. Replies
+ * `ApprovalPending` if a policy requires an approval that the request does not have.
  */
 export function startUse(
   context: Context,
@@ -145,7 +145,7 @@ function describeUse(purpose: string | null, approved: string | null): string | 
   return approved === null || quoted === null ? (approved ?? quoted) : `${approved}; ${quoted}`;
 }
 
-/** A use with the token of a lease adds no lease, from which it could be counted. */
+/** WHY recorded: a request with the token of a lease adds no lease from which the exposure could be counted. */
 function useOfToken({ path, credentialId, agentName }: Lease, version: number, now: number): Change {
   const exposure = {
     path,
@@ -172,9 +172,9 @@ function deniedByTargets(
 }
 
 /**
- * Why a brokered request must be aborted; null if it may continue. Not recorded: the entry of its result says how it
- * ended. It may continue while its caller, its lease and its targets are what they were, a policy still grants it, and
- * the approval by which it passed was not withdrawn.
+ * The reason why a brokered request must be aborted; null if it may continue. The reason is not recorded here, because
+ * the entry of the result states how the request ended. A request may continue while its caller and its lease are
+ * valid, its targets and a policy allow it, and the approval that admitted it was not withdrawn.
  */
 export function checkUse(
   { leaseId, path, request, approvalId }: Pick<AdmittedRequest, 'leaseId' | 'path' | 'request' | 'approvalId'>,
@@ -206,7 +206,7 @@ export function checkUse(
   };
 }
 
-/** Records how a brokered request ended. Nothing is decided: the response of the upstream was passed on. */
+/** Records how a brokered request ended. It decides nothing, because the response was already passed on. */
 export function endUse(
   admitted: Pick<AdmittedRequest, 'entryId' | 'leaseId' | 'path' | 'agentName' | 'policyName'>,
   { auth, requestId, remoteAddr }: Pick<Context, 'auth' | 'requestId' | 'remoteAddr'>,
@@ -231,7 +231,7 @@ export function endUse(
     decide: (known, { now }) => {
       const lease = known.lease(leaseId);
       const isActive = lease !== null && statusOf(lease, now) === 'active';
-      // A session gets a lease for this request only.
+      // The lease of a session's request was issued for that request only.
       const revoked = { kind: 'revokeLease', id: leaseId, revokedAt: now } as const;
       return succeeded(null, entry, auth.kind !== 'lease' && isActive ? [revoked] : []);
     },

@@ -1,7 +1,7 @@
 /**
- * Uses of credentials that agents never see. A use is decided and recorded, then the broker makes the request; its
- * result is recorded when the response has ended. A brokered request is aborted when its lease, caller, grant or target
- * ends. INVARIANT: the broker receives a request only after the entry of its intent is durable.
+ * Brokered requests, in which agents use credentials that they never see. A request is decided and recorded, then the
+ * broker makes it; its result is recorded when the response has ended. It is aborted when its lease, caller, grant or
+ * target ends. INVARIANT: the broker receives a request only after the entry of its intent is durable.
  */
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,18 +21,18 @@ import type { Admission, UseLimits } from './use-limits.ts';
 import type { AdmittedRequest, BrokeredRequest } from './use-operations.ts';
 import { checkUse, endUse } from './use-operations.ts';
 
-/** A brokered request with what is sent. */
+/** A brokered request with its headers and its body. */
 export interface ReceivedRequest extends BrokeredRequest {
   readonly headers: HeaderPairs;
   /**
-   * Called when the use is allowed and recorded; before that, nothing of the body is read. Returns null for a request
-   * without a body.
+   * Called when the request is allowed and recorded; the body is not read before. Returns null for a request without a
+   * body.
    */
   openBody(): Readable | null;
   /** The length in bytes; null if it is not known. */
   readonly bodyLength: number | null;
   readonly isUpgrade: boolean;
-  /** The base URL without its selector, which replaces the target's origin in links; null to leave links. */
+  /** The base URL without its selector, which replaces the target's origin in links; null to leave links unchanged. */
   readonly baseUrl: string | null;
   readonly signal?: AbortSignal;
 }
@@ -53,13 +53,13 @@ interface Running {
   readonly admitted: AdmittedRequest;
   readonly controller: AbortController;
   readonly admission: Admission;
-  /** Set before it is aborted. */
+  /** Set before the request is aborted because its lease, caller, grant or target has ended. */
   end: UseEnd | null;
   /** Resolves when the response has ended. */
   ended: Promise<void>;
 }
 
-/** Addresses to which this server makes no request, whatever a target allows. */
+/** Limits on the destinations of brokered requests, whatever a target allows. */
 export interface NetworkLimits {
   /** The only networks that targets may allow; null for all. */
   readonly targetNetworks: readonly string[] | null;
@@ -76,7 +76,7 @@ function mayEndAny(change: StoredChange): boolean {
 const CHECK_INTERVAL_MS = 500;
 const MAX_CHECKS = 1000;
 const RETRY_MS = 1000;
-/** WHY one for all: an abort without a reason creates an error with its stack for each use. */
+/** WHY one for all: an abort without a reason creates an error with its stack for each request. */
 const ABORTED = new Error('the brokered request was aborted');
 
 export class Uses {
@@ -85,7 +85,7 @@ export class Uses {
   readonly #limits: UseLimits;
   readonly #decisions: UseDecisions;
   readonly #networks: NetworkLimits;
-  /** The key is the intent's entry; requests checked longest ago come first. */
+  /** The key is the id of the intent's entry. The requests that were checked longest ago come first. */
   readonly #running = new Map<EntryId, Running>();
   readonly measures = { started: 0, redactions: 0, ended: new Counter(USE_ENDS), bytes: new Counter(['in', 'out']) };
   #timer: NodeJS.Timeout | null = null;
@@ -111,7 +111,7 @@ export class Uses {
     return this.#running.size;
   }
 
-  /** Resolves when the upstream's head is there. @throws RATE_LIMITED; the decision's error */
+  /** Resolves when the head of the upstream's response has arrived. @throws RATE_LIMITED; the decision's error */
   async start(context: Context, requested: ReceivedRequest): Promise<ActiveRequest> {
     const admission = await this.#limits.admit(context, requested.path);
     const { admitted, call, release } = await this.#decisions
@@ -132,7 +132,7 @@ export class Uses {
     this.measures.started += 1;
     const { signal } = call;
     signal?.addEventListener('abort', () => running.controller.abort(ABORTED), { once: true });
-    // WHY also then: the decision may have waited for the store while the vault was being locked.
+    // WHY also if stopped: the decision may have waited for the store while the vault was being locked.
     if (signal?.aborted === true || this.#isStopped) running.controller.abort(ABORTED);
     this.#timer ??= setInterval(() => this.#checkOldest(), CHECK_INTERVAL_MS).unref();
     const use = this.#broker.use(
@@ -151,7 +151,8 @@ export class Uses {
   /** Checks every brokered request after a commit that may have ended one. */
   committed(changes: readonly StoredChange[]): void {
     if (this.#running.size === 0) return;
-    // WHY: the end of each use of a session revokes its lease, which concerns no other use; nor does an approval.
+    // WHY: at the end of a session's request its lease is revoked, which affects no other request. A changed
+    // approval affects only the requests that it admitted.
     const leases = new Set(changes.flatMap((change) => (change.kind === 'revokeLease' ? [change.id] : [])));
     const approvals = new Set(
       changes.flatMap((change) =>
@@ -202,7 +203,7 @@ export class Uses {
     await this.#limits.stop();
   }
 
-  /** Finds what no commit of this node tells: the end of a lease or session, and changes of other nodes. */
+  /** Finds requests that no commit of this node ends: expired leases and sessions, and changes on other nodes. */
   #checkOldest(): void {
     for (const [id, running] of [...this.#running].slice(0, MAX_CHECKS)) {
       this.#running.delete(id);
@@ -248,7 +249,7 @@ export class Uses {
     this.#unrecorded.add(recorded);
   }
 
-  /** Repeats until it succeeds or the server stops: the response was passed on, so the audit log must have its end. */
+  /** Repeats until it succeeds or the server stops: the response was passed on, so its end must be recorded. */
   async #record(operation: Operation<null>): Promise<void> {
     for (;;) {
       const isRecorded = await this.#ledger.submitWithNext(operation).then(
@@ -289,7 +290,7 @@ function toUpstreamRequest(
   };
 }
 
-/** Decides and starts one use. Each has a lease, so it is charged as a retrieval. */
+/** Decides and starts one brokered request. Each has a lease, so it is charged to the budget of leases. */
 export function useCredential(vault: Vault, context: Context, call: ReceivedRequest): Promise<ActiveRequest> {
   const { uses, budgets, clock } = vault;
   return withBudget(budgets.leases, context, 1, clock.now(), () => uses.start(context, call));
