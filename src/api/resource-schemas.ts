@@ -51,7 +51,7 @@ export function draftSchema(of: Declared): TObject {
 /** The key is in the path, and the body may repeat it. */
 export function replacementSchema(of: DeclaredResource): TObject {
   return once(of, 'replacement', `${capitalised(of.name)}Replacement`, () => {
-    const repeated = { ...keySchema(of), description: `Must equal the ${of.key} in the path.` };
+    const repeated = { ...requestProperties(of.fields)[of.key], description: `Must equal the ${of.key} in the path.` };
     return StrictObject({ ...requestProperties(of.fields), [of.key]: Type.Optional(repeated) });
   });
 }
@@ -60,13 +60,13 @@ export function replySchema(of: Declared): TObject {
   return once(of, 'reply', capitalised(of.name), () => StrictObject(replyProperties(of.fields)));
 }
 
-export function keySchema({ name, key, fields }: DeclaredResource): TSchema {
-  const schema = requestProperties(fields)[key];
-  if (schema === undefined) throw new Error(`requests for a ${name} have no ${key}`);
-  return schema;
+/** The schema of a query, whose parameters the document lists one by one. */
+export function querySchema({ fields }: Declared): TObject {
+  return StrictObject(requestProperties(fields));
 }
 
-function requestProperties(fields: Fields): TProperties {
+/** The schemas of fields of requests, by name. */
+export function requestProperties(fields: Fields): TProperties {
   const given = entriesOf(fields).filter(({ field }) => isInRequests(field));
   return Object.fromEntries(
     given.map(({ wire, field }) => {
@@ -112,7 +112,9 @@ function defaultOf({ byDefault }: AnyField): Options {
 function formSchema(form: Form, options: Options, side: 'request' | 'reply'): TSchema {
   switch (form.kind) {
     case 'text':
-      return form.grammar === null ? Type.String({ ...options }) : grammarSchema(form.grammar, { ...options });
+      return form.grammar === null
+        ? Type.String({ ...form.limits, ...options })
+        : grammarSchema(form.grammar, { ...options });
     case 'boolean':
       return Type.Boolean({ ...options });
     case 'integer': {
@@ -134,7 +136,7 @@ function formSchema(form: Form, options: Options, side: 'request' | 'reply'): TS
     case 'record': {
       const least = form.needsOne ? { minProperties: 1 } : {};
       const properties = side === 'request' ? requestProperties(form.fields) : replyProperties(form.fields);
-      const schema = StrictObject(properties, { ...least, ...options });
+      const schema = Type.Object(properties, { additionalProperties: form.isOpen, ...least, ...options });
       addComponent(form.names[side], schema);
       return schema;
     }
@@ -147,12 +149,12 @@ function formSchema(form: Form, options: Options, side: 'request' | 'reply'): TS
   }
 }
 
-function mapSchema({ name, max, maxTextLength, maxInteger, title }: Form & { kind: 'map' }, options: Options): TSchema {
-  const value = Type.Union([
-    Type.String({ maxLength: maxTextLength }),
-    Type.Integer({ minimum: 0, maximum: maxInteger }),
-  ]);
-  const rules = { additionalProperties: false, maxProperties: max, title, ...options };
+function mapSchema(form: Form & { kind: 'map' }, options: Options): TSchema {
+  const { name, max, maxTextLength, textPattern, maxInteger, title } = form;
+  const pattern = textPattern === undefined ? {} : { pattern: textPattern.source };
+  const text = Type.String({ maxLength: maxTextLength, ...pattern });
+  const value = maxInteger === null ? text : Type.Union([text, Type.Integer({ minimum: 0, maximum: maxInteger })]);
+  const rules = { additionalProperties: false, ...(max === null ? {} : { maxProperties: max }), title, ...options };
   const schema = Type.Record(Type.String({ pattern: name.source }), value, rules);
   addComponent(title, schema);
   return schema;

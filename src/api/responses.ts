@@ -18,12 +18,6 @@ const {
   Timestamp,
 } = fields;
 
-export const RetrieveResponse = StrictObject({
-  path: fields.Path,
-  value: fields.Value,
-  lease_id: fields.Id,
-  expires_at: Timestamp,
-});
 export const ResponseHeaders = Type.Record(Type.String(), Type.Union([Text, Type.Array(Text)]), {
   additionalProperties: false,
   description: 'By lower-case name; a repeated one has an array.',
@@ -48,25 +42,30 @@ export const UseLease = StrictObject({
   expires_at: Timestamp,
   env: SdkVariables,
 });
-export const Simulation = StrictObject({
-  allowed: Type.Boolean(),
-  policy_name: NullableText,
-  lease_ttl: Nullable<number>(fields.Ttl),
-  reason: Text,
-});
-export const Challenge = StrictObject({
-  challenge_id: fields.Id,
-  nonce: Type.String({ contentEncoding: 'base64', description: 'Base64 of 32 bytes; sign the decoded bytes.' }),
-  expires_at: Timestamp,
-});
-export const RevokeResponse = StrictObject({ revoked: NonNegativeInteger });
 export const ServiceStatus = StringEnum(['starting', 'ok', 'locked', 'rolled_back', 'stopping', 'failing']);
-export const RotatedKey = StrictObject({ key: StringEnum(['data', 'root', 'audit']) });
 export const UnlockProgress = StrictObject({
   status: ServiceStatus,
   shares_given: NullableCount,
   shares_needed: NullableCount,
 });
+export const TreeEntry = StrictObject({
+  name: Type.String({ description: 'The last segment of the path.' }),
+  kind: StringEnum(['directory', 'credential']),
+  path: fields.Path,
+  credentials: Type.Optional(
+    Nullable<number>(
+      Type.Integer({ ...PositiveInteger, description: 'Below a directory; null where there are too many to count.' }),
+    ),
+  ),
+  type: Type.Optional(fields.CredentialType),
+  updated_at: Type.Optional(Timestamp),
+});
+export const Tree = StrictObject({
+  prefix: Type.String({ description: 'Empty for the first level.' }),
+  entries: Type.Array(TreeEntry),
+  next: Nullable<string>(Type.String({ description: '`after` of the next page; null at the end.' })),
+});
+
 export const Health = StrictObject({ status: ServiceStatus });
 export const Rollback = StrictObject({ loss: NullableText });
 export const Meta = StrictObject({ total: NonNegativeInteger, limit: PositiveInteger, offset: NonNegativeInteger });

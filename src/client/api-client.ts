@@ -77,7 +77,7 @@ export class ApiClient {
   }
 
   /** One page of a list. Without `limit` the server returns the whole list. */
-  async page<T>(path: string, query: { readonly limit?: number }, options: CallOptions): Promise<Page<T>> {
+  async page<T>(path: string, query: { readonly limit?: number | undefined }, options: CallOptions): Promise<Page<T>> {
     const { data, meta } = await this.#askPage<T>(path, query, options);
     return { data, meta };
   }
@@ -104,7 +104,7 @@ export class ApiClient {
     }
   }
 
-  async #askPage<T>(path: string, query: { readonly limit?: number }, { signal }: CallOptions) {
+  async #askPage<T>(path: string, query: { readonly limit?: number | undefined }, { signal }: CallOptions) {
     const spec = { method: 'GET', path, query, retry: 'always', signal } as const;
     const { data, meta, bytes } = await this.ask<T[]>(spec);
     if (!Array.isArray(data)) throw new LeaseholdError('INVALID_RESPONSE', 'the response is invalid: it has no list');

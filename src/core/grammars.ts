@@ -1,6 +1,6 @@
 /** The grammars of names, ids and other texts, for fields and schemas. SOURCE: docs/decisions.md, "Names and paths". */
 import { invalidRequest } from '../engine/errors.ts';
-import type { Grammar } from '../engine/field.ts';
+import type { Grammar, PatternGrammar } from '../engine/field.ts';
 import { toTimestamp } from '../engine/timestamp.ts';
 import {
   ACTOR_NAME,
@@ -81,7 +81,7 @@ export const credentialType: Grammar<CredentialType> = {
   parse: parseCredentialType,
 };
 
-export const path: Grammar<CredentialPath> = {
+export const path: PatternGrammar<CredentialPath> = {
   pattern: new RegExp(`^${PATH_PART}$`),
   minLength: 1,
   maxLength: MAX_PATH_LENGTH,
@@ -114,7 +114,7 @@ export function matching<T extends string>(
   pattern: RegExp,
   [minLength, maxLength]: readonly [number, number],
   rule: string,
-): Grammar<T> {
+): PatternGrammar<T> {
   return {
     pattern,
     minLength,
@@ -126,7 +126,20 @@ export function matching<T extends string>(
   };
 }
 
-export function id<T extends Brand<string, string>>(): Grammar<T> {
+/** The grammar of a text of any characters, which is not stored. */
+export function ofLength([minLength, maxLength]: readonly [number, number], rule: string): Grammar<string> {
+  return {
+    pattern: null,
+    minLength,
+    maxLength,
+    parse(text, field) {
+      if (text.length >= minLength && text.length <= maxLength) return text;
+      throw invalidRequest(field, rule);
+    },
+  };
+}
+
+export function id<T extends Brand<string, string>>(): PatternGrammar<T> {
   return { ...matching<T>(UUID, [36, 36], 'must be a UUID in lower case'), annotations: { format: 'uuid' } };
 }
 
@@ -138,12 +151,12 @@ export const holderId = matching<AgentId>(
 );
 
 /** A hash or a MAC. */
-export function hash<T extends string>(): Grammar<T> {
+export function hash<T extends string>(): PatternGrammar<T> {
   return matching(BASE64_OF_32_BYTES, [44, 44], 'must be the base64 of 32 bytes');
 }
 
 /** Texts of the grammar, and the word, which contains only letters or is empty. */
-export function or<const W extends string, T extends string>(word: W, of: Grammar<T>): Grammar<T | W> {
+export function or<const W extends string, T extends string>(word: W, of: PatternGrammar<T>): Grammar<T | W> {
   return {
     ...of,
     pattern: new RegExp(`^${word}$|${of.pattern.source}`),
@@ -154,7 +167,7 @@ export function or<const W extends string, T extends string>(word: W, of: Gramma
 }
 
 /** ISO 8601 in UTC with milliseconds and `Z`. */
-export const timestamp: Grammar<string> = {
+export const timestamp: PatternGrammar<string> = {
   pattern: /^\d{4}-.*Z$/,
   minLength: 24,
   maxLength: 24,

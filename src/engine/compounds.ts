@@ -71,6 +71,8 @@ interface RecordRules<V> {
   readonly names?: { readonly request: string; readonly reply: string };
   /** Whether one or more of the fields must be given. */
   readonly needsOne?: boolean;
+  /** Whether unknown fields are ignored: a later version of the program that makes the record may add some. */
+  readonly isOpen?: boolean;
   /** The rule across fields that the record breaks, as `field: rule`; null if it breaks none. */
   check?(record: V): string | null;
   /** Whether `outer` allows everything that `inner` allows. Without it, the fields are compared one by one. */
@@ -82,7 +84,8 @@ export function record<F extends Fields, const W extends string | undefined = un
   rules: RecordRules<ValueOf<F>>,
   options: Options<InputOf<F>, W> = {},
 ): Field<ValueOf<F>, InputOf<F>, ReplyOf<F>, 'required', W> {
-  const { title, names = { request: title, reply: title }, needsOne = false, check = () => null } = rules;
+  const { title, names = { request: title, reply: title }, needsOne = false, isOpen = false } = rules;
+  const { check = () => null } = rules;
   const inputs = wireNames(fields);
   const known = inputs.join(', ');
   const needed = `must have one or more of ${known}`;
@@ -90,7 +93,7 @@ export function record<F extends Fields, const W extends string | undefined = un
     if (needsOne && Object.values(value as object).every((each) => each === null)) return needed;
     return check(value as ValueOf<F>);
   };
-  const form: Form = { kind: 'record', fields, title, names, needsOne, broken };
+  const form: Form = { kind: 'record', fields, title, names, needsOne, isOpen, broken };
   return field<ValueOf<F>, InputOf<F>, ReplyOf<F>, W>(form, options, {
     read(given, where, problems) {
       if (!isRecord(given)) {
@@ -102,7 +105,7 @@ export function record<F extends Fields, const W extends string | undefined = un
         return undefined;
       }
       const before = problems.length;
-      const found = readFields(fields, given, `${where}.`, problems);
+      const found = readFields(fields, given, `${where}.`, problems, isOpen);
       const rule = problems.length === before ? check(found) : null;
       if (rule !== null) problems.push(`${where}.${rule}`);
       return problems.length === before ? found : undefined;

@@ -11,7 +11,8 @@ export type Problems = string[];
 
 /** A grammar of texts, declared once. `parse` throws INVALID_REQUEST that names the field and the rule. */
 export interface Grammar<T extends string> {
-  readonly pattern: RegExp;
+  /** Null for any characters, also those that a database cannot store. */
+  readonly pattern: RegExp | null;
   readonly minLength: number;
   readonly maxLength: number;
   /** The noun for one text in messages. */
@@ -26,9 +27,11 @@ export interface Grammar<T extends string> {
   covers?(outer: T, inner: T): boolean;
 }
 
+export type PatternGrammar<T extends string> = Grammar<T> & { readonly pattern: RegExp };
+
 export type Form =
-  /** A `grammar` of null allows any text. */
-  | { readonly kind: 'text'; readonly grammar: Grammar<string> | null }
+  /** A `grammar` of null allows any text; `limits` are the keywords that its schema has. */
+  | { readonly kind: 'text'; readonly grammar: Grammar<string> | null; readonly limits: object }
   | { readonly kind: 'boolean' }
   | { readonly kind: 'integer'; readonly min: number; readonly max: number; readonly unit: 'seconds' | null }
   | { readonly kind: 'choice'; readonly words: readonly string[]; readonly noun: string | null }
@@ -43,18 +46,21 @@ export type Form =
       /** The names of its schemas in the OpenAPI document. */
       readonly names: { readonly request: string; readonly reply: string };
       readonly needsOne: boolean;
+      /** Whether unknown fields are ignored. */
+      readonly isOpen: boolean;
       /** The rule across fields that a value in memory breaks, without the name of the record. */
       broken(value: unknown): string | null;
     }
   /** Records with different fields, by the word in their field `kind`. */
   | { readonly kind: 'kinds'; readonly of: Readonly<Record<string, Fields>>; readonly title: string }
-  /** An object with names that match the pattern, and texts or integers as values. */
+  /** An object with names that match the pattern, and texts, or texts and integers, as values. */
   | {
       readonly kind: 'map';
       readonly name: RegExp;
-      readonly max: number;
+      readonly max: number | null;
       readonly maxTextLength: number;
-      readonly maxInteger: number;
+      readonly textPattern?: RegExp;
+      readonly maxInteger: number | null;
       readonly title: string;
       isScalar(value: unknown): boolean;
     }
@@ -244,18 +250,23 @@ export function parseField<T extends FieldMark>(of: T, given: unknown, where: st
   return value as Memory<T>;
 }
 
-/** Adds a problem for each field that is unknown, missing or invalid. If it adds one, the result has no meaning. */
+/**
+ * Adds a problem for each field that is unknown, unless the record is open, and for each that is missing or invalid. If
+ * it adds one, the result has no meaning.
+ */
 export function readFields<F extends Fields>(
   fields: F,
   given: Readonly<Record<string, unknown>>,
   prefix: string,
   problems: Problems,
+  isOpen = false,
 ): ValueOf<F> {
   const names = wireNames(fields);
-  for (const name of Object.keys(given)) {
+  for (const name of isOpen ? [] : Object.keys(given)) {
     if (!names.includes(name) && given[name] !== undefined) {
       const where = prefix === '' ? 'body' : prefix.slice(0, -1);
-      problems.push(`${where}: has an unknown field; the allowed fields are ${names.join(', ')}`);
+      const known = names.length === 0 ? 'no fields are allowed' : `the allowed fields are ${names.join(', ')}`;
+      problems.push(`${where}: has an unknown field; ${known}`);
     }
   }
   const values: Record<string, unknown> = {};

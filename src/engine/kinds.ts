@@ -34,7 +34,7 @@ export function text<T extends string, const W extends string | undefined = unde
   grammar: Grammar<T>,
   options: Options<string, W> = {},
 ): Field<T, string, string, 'required', W> {
-  return field<T, string, string, W>({ kind: 'text', grammar }, options, {
+  return field<T, string, string, W>({ kind: 'text', grammar, limits: {} }, options, {
     read: (given, where, problems) => readText(grammar, given, where, problems),
     write: grammar.format ?? ((value) => value),
     restore: (reply) => (grammar.format === undefined ? (reply as T) : grammar.parse(reply, 'reply')),
@@ -42,11 +42,20 @@ export function text<T extends string, const W extends string | undefined = unde
   });
 }
 
-/** A text without a grammar, for fields that only the server writes. */
+/** The lengths and the pattern of a text without a grammar, which its user checks: they are for schemas only. */
+interface TextLimits {
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly contentEncoding?: 'base64';
+}
+
+/** A text without a grammar: one that only the server writes, or that is valid in its context only. */
 export function anyText<const W extends string | undefined = undefined>(
   options: Options<string, W> = {},
+  limits: TextLimits = {},
 ): Field<string, string, string, 'required', W> {
-  return field<string, string, string, W>({ kind: 'text', grammar: null }, options, {
+  return field<string, string, string, W>({ kind: 'text', grammar: null, limits }, options, {
     read: readString,
     write: (value) => value,
     restore: (reply) => reply,
@@ -87,7 +96,8 @@ function readText<T extends string>(grammar: Grammar<T>, given: unknown, where: 
     parsed = grammar.parse(text, where);
   });
   if (problem !== null) problems.push(problem);
-  else if (!isStorable(text)) problems.push(`${where}: must be well-formed Unicode without U+0000`);
+  else if (grammar.pattern !== null && !isStorable(text))
+    problems.push(`${where}: must be well-formed Unicode without U+0000`);
   return parsed;
 }
 
@@ -142,6 +152,9 @@ export function time<const W extends string | undefined = undefined>(
     covers: (outer, inner) => inner <= outer,
   });
 }
+
+/** An integer of at most 15 digits is exact in JavaScript and JSON. */
+export const MAX_EXACT = 999_999_999_999_999;
 
 /** A whole number, 0 or more. */
 export function count<const W extends string | undefined = undefined>(

@@ -47,7 +47,6 @@ import { callerKey, LargeBodies, MAX_BODY_BYTES, RequestScheduler } from './requ
 import type { MetricsPage, ProveServer } from './route.ts';
 import { isInexactTarget, routingError } from './routes/route-table.ts';
 import { parseJson } from './strict-json.ts';
-import { VALIDATOR } from './validation.ts';
 
 export interface HttpParts {
   readonly vault: Vault;
@@ -94,7 +93,6 @@ export function createServer(parts: HttpParts): HttpServer {
       writeClientError(error, socket, newRequestId(), order.isResponding(socket));
     },
     frameworkErrors: (error, request, reply) => void sendError(parts, error, request, reply),
-    ajv: VALIDATOR,
   } satisfies FastifyServerOptions;
   const app: HttpServer =
     tls === null

@@ -1,40 +1,7 @@
-/** Pages of lists: their parameters of the query, and their rows as a stream of JSON. */
+/** The rows of lists as a stream of JSON. */
 import { Readable } from 'node:stream';
-import type { TObject, TSchema } from 'typebox';
-import type { Listing, PageRequest } from '../vault/paging.ts';
+import type { Listing } from '../vault/paging.ts';
 import type { Reply } from './route.ts';
-
-const MAX_LIMIT = 1000;
-const DEFAULT_LIMIT = 100;
-const DIGITS = /^\d{1,15}$/;
-
-export function integerParameters({ properties }: TObject): string[] {
-  const isInteger = (schema: TSchema) => 'type' in schema && schema.type === 'integer';
-  return Object.keys(properties).filter((name) => isInteger(properties[name] ?? {}));
-}
-
-/** Converts strings of digits to numbers. Other strings stay, and the schema rejects them. */
-export function parseIntegers(query: unknown, names: readonly string[]): void {
-  const values = query as Record<string, unknown>;
-  for (const name of names) {
-    const value = values[name];
-    if (typeof value === 'string' && DIGITS.test(value)) values[name] = Number(value);
-  }
-}
-
-interface PageFields {
-  readonly limit?: number | undefined;
-  readonly offset?: number | undefined;
-}
-
-export function toPage({ limit = DEFAULT_LIMIT, offset = 0 }: PageFields): PageRequest {
-  return { limit: Math.min(MAX_LIMIT, limit), offset };
-}
-
-/** Null if neither field is given, which requests the whole list without `meta`. */
-export function toOptionalPage(fields: PageFields): PageRequest | null {
-  return fields.limit === undefined && fields.offset === undefined ? null : toPage(fields);
-}
 
 /**
  * Replies `{"data":[…]}`, with `meta` if a page was requested. Reads the first rows before anything is sent, so that

@@ -2,9 +2,7 @@
 import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
 import * as audit from '../api/audit.ts';
-import { Action, LeaseStatus, RequestHeaders } from '../api/fields.ts';
-import * as overview from '../api/overview.ts';
-import * as requests from '../api/requests.ts';
+import { Action, LeaseStatus } from '../api/fields.ts';
 import { knownComponents } from '../api/resource-schemas.ts';
 import * as responses from '../api/responses.ts';
 import * as signIn from '../api/sign-in.ts';
@@ -17,14 +15,14 @@ type Json = Record<string, unknown>;
 /** Compares schemas by their text, because an optional field contains a copy. */
 const keyOf = (schema: unknown): string => JSON.stringify(schema) ?? '';
 
-/** The schemas that the document names. The parameters of a query are listed individually. */
+/** The schemas that the document names. */
 function components(): readonly (readonly [name: string, schema: unknown])[] {
   const named = [
-    ...Object.entries({ Action, LeaseStatus, RequestHeaders }),
+    ...Object.entries({ Action, LeaseStatus }),
     ...knownComponents(),
-    ...[audit, overview, requests, responses, signIn].flatMap((module) => Object.entries(module)),
+    ...[audit, responses, signIn].flatMap((module) => Object.entries(module)),
   ];
-  return named.filter(([name, schema]) => typeof schema === 'object' && !name.endsWith('Query') && name !== 'Nothing');
+  return named.filter(([name, schema]) => typeof schema === 'object' && name !== 'Nothing');
 }
 
 const toReference = (name: string): Json => ({ $ref: `#/components/schemas/${name}` });

@@ -1,6 +1,6 @@
 /** Registers the rows of the route table with the framework. Every request of the HTTP API goes through `handle`. */
 import { isIP } from 'node:net';
-import type { FastifyInstance, FastifyReply, FastifyRequest, preValidationHookHandler } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
 import { Meta } from '../api/responses.ts';
@@ -12,11 +12,10 @@ import type { Vault } from '../vault/vault.ts';
 import { BrowserPage, serverUrlOf } from './browser-session.ts';
 import { allowLongWork, disconnectSignal, HALF_CLOSED_MS } from './connections.ts';
 import type { HttpParts } from './http-server.ts';
-import { integerParameters, parseIntegers } from './lists.ts';
 import { isUnchanged, preconditionOf, readIdempotencyKey, requestFingerprint } from './request-headers.ts';
 import type { Call, MetricsPage, ProveServer, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/route-table.ts';
-import { checkSchemas } from './validation.ts';
+import type { GivenRequest } from './validation.ts';
 
 /** The body of an unauthenticated request has a few short fields. */
 const MAX_PUBLIC_BODY_BYTES = 32 * 1024;
@@ -41,26 +40,10 @@ export function addRoutes(app: FastifyInstance, parts: Parts): void {
           showsLog: row.showsLog,
         },
         ...(row.permission === null ? { bodyLimit: MAX_PUBLIC_BODY_BYTES } : {}),
-        preValidation: toPreparation(row),
         handler: (request, reply) => handle(parts, row, request, reply),
       });
     }
   }
-}
-
-/** Runs before validation: an empty body becomes `{}`, and digits in the query become numbers. */
-function toPreparation(row: Route): preValidationHookHandler {
-  const numbers = integerParameters(row.query);
-  const fillsBody = row.method !== 'GET' && !needsBody(row);
-  return (request, _reply, done) => {
-    if (fillsBody && request.body === undefined) request.body = {};
-    parseIntegers(request.query, numbers);
-    done();
-  };
-}
-
-function needsBody({ body }: Route): boolean {
-  return body !== null && (body.required ?? []).length > 0;
 }
 
 /** `{path}` is the last parameter and may contain slashes; other parameters are one segment. */
@@ -96,9 +79,8 @@ async function handle(
   const requestId = request.id;
   const remoteAddr = addressOf(request);
   if (row.permission === null) {
-    checkSchemas(row, request);
     const origin = { requestId, remoteAddr };
-    const call = toCall(vault, request, reply, origin, publicNames);
+    const call = toCall(vault, row, request, reply, origin, publicNames);
     const { auth } = request;
     const result = await row.handle({
       ...call,
@@ -121,8 +103,7 @@ async function handle(
     remoteAddr,
     ...(precondition === null ? {} : { precondition }),
   };
-  checkSchemas(row, request);
-  const call = toCall(vault, request, reply, context, publicNames);
+  const call = toCall(vault, row, request, reply, context, publicNames);
   try {
     return send(request, reply, row, await row.handle(withIdempotency(row, request, call)));
   } catch (error) {
@@ -148,28 +129,35 @@ async function scrapeFor(request: FastifyRequest, metrics: MetricsPage): Promise
 }
 
 /** The call with its Idempotency-Key, if it has one and the row accepts it. @throws INVALID_REQUEST */
-function withIdempotency(row: Route, request: FastifyRequest, call: Call<unknown, unknown>): Call<unknown, unknown> {
+function withIdempotency(row: Route, request: FastifyRequest, call: Call): Call {
   const key = row.acceptsIdempotencyKey ? readIdempotencyKey(request.raw) : null;
   if (key === null) return call;
-  const { vault, context } = call;
-  const idempotency = toIdempotency(vault, context.auth, key, requestFingerprint(row, call));
+  const { vault, context, ifNoneMatch } = call;
+  const fingerprint = requestFingerprint(row, givenIn(request), ifNoneMatch);
+  const idempotency = toIdempotency(vault, context.auth, key, fingerprint);
   return { ...call, context: { ...context, idempotency } };
 }
 
+/** `{path}` is the framework's `*`. Parameters are decoded once. */
+function givenIn({ params: given, query, body }: FastifyRequest): GivenRequest {
+  const params = given as GivenRequest['params'];
+  const path = params['*'];
+  return { params: path === undefined ? params : { path }, query: query as GivenRequest['query'], body };
+}
+
+/** @throws INVALID_REQUEST */
 function toCall<C>(
   vault: Vault,
+  row: Route,
   request: FastifyRequest,
   reply: FastifyReply,
   context: C,
   publicNames: ReadonlySet<string>,
 ) {
-  const params = request.params as Record<string, string>;
   return {
     vault,
     context,
-    params: params['*'] === undefined ? params : { path: params['*'] },
-    query: request.query,
-    body: request.body,
+    ...row.read(givenIn(request)),
     ifNoneMatch: request.headers['if-none-match'],
     token: request.token,
     browser: new BrowserPage(request, publicNames),

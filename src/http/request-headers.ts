@@ -9,7 +9,7 @@ import type { Context } from '../core/operation.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
 import { ENTITY_TAG, entityTag, type RequestTexts } from '../vault/header-digests.ts';
 import { countHeader } from './guard.ts';
-import type { Call } from './route.ts';
+import type { GivenRequest } from './validation.ts';
 
 export type Represent = (target: never) => object;
 
@@ -89,7 +89,8 @@ export function readIdempotencyKey(request: IncomingMessage): IdempotencyKey | n
 /** Everything in which two requests can differ. The path is the row's, so that an alias gives the same fingerprint. */
 export function requestFingerprint(
   { method, path }: { readonly method: string; readonly path: string },
-  { params, query, body, ifNoneMatch }: Pick<Call<unknown, unknown>, 'params' | 'query' | 'body' | 'ifNoneMatch'>,
+  { params, query, body }: GivenRequest,
+  ifNoneMatch: string | undefined,
 ): RequestTexts {
   return [method, path, fieldsText(params), fieldsText(query), fieldsText(body), ifNoneMatch ?? ''];
 }

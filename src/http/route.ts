@@ -1,22 +1,27 @@
-/** The type of a row of the route table, and the ways to make one: from schemas or from declarations. */
+/** The type of a row of the route table, and the ways to make one from declarations. */
 import type { Readable } from 'node:stream';
-import { type Static, type TObject, type TSchema, Type } from 'typebox';
-import { Nothing, PageQuery } from '../api/requests.ts';
-import { draftSchema, keySchema, replacementSchema, replySchema } from '../api/resource-schemas.ts';
+import { type TObject, type TSchema, Type } from 'typebox';
+import {
+  draftSchema,
+  querySchema,
+  replacementSchema,
+  replySchema,
+  requestProperties,
+} from '../api/resource-schemas.ts';
 import type { ServiceStatus } from '../api/types.ts';
 import type { Endpoint } from '../core/endpoint.ts';
 import type { TokenHash } from '../core/names.ts';
 import type { Context } from '../core/operation.ts';
+import { PageQuery, toOptionalPage } from '../core/page.ts';
 import type { Permission } from '../core/permissions.ts';
 import type { Fields, ValueOf } from '../engine/field.ts';
 import type { DraftOf, Shape, ShownOf } from '../engine/resource.ts';
 import { sliceListing } from '../vault/paging.ts';
 import type { Vault } from '../vault/vault.ts';
 import type { BrowserPage } from './browser-session.ts';
-import { streamList, toOptionalPage } from './lists.ts';
+import { streamList } from './lists.ts';
 import { IDEMPOTENCY_HEADER, IF_MATCH_HEADER, type Represent } from './request-headers.ts';
-
-const NOTHING: TObject = Nothing;
+import { type GivenRequest, Nothing, readBody, readParams, readQuery } from './validation.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -35,12 +40,15 @@ export type Reply =
   | { readonly isEmpty: true; readonly headers: Readonly<Record<string, string>> }
   | null;
 
-interface BaseCall<Query, Body, Param extends string> {
-  readonly vault: Vault;
-  /** Decoded once, and not yet parsed. */
-  readonly params: Readonly<Record<Param, string>>;
+/** The parts of a request as their declarations parse them. */
+interface ReadRequest<Params, Query, Body> {
+  readonly params: Params;
   readonly query: Query;
   readonly body: Body;
+}
+
+interface BaseCall<Params, Query, Body> extends ReadRequest<Params, Query, Body> {
+  readonly vault: Vault;
   readonly ifNoneMatch: string | undefined;
   /** The request's token; a response may contain it only for its owner. */
   readonly token: string;
@@ -53,11 +61,11 @@ interface BaseCall<Query, Body, Param extends string> {
   listSignal(): AbortSignal;
 }
 
-export interface Call<Query, Body, Param extends string = string> extends BaseCall<Query, Body, Param> {
+export interface Call<Params = unknown, Query = unknown, Body = unknown> extends BaseCall<Params, Query, Body> {
   readonly context: Context;
 }
 
-export interface PublicCall<Query, Body> extends BaseCall<Query, Body, string> {
+export interface PublicCall<Body = unknown> extends BaseCall<unknown, unknown, Body> {
   readonly context: Pick<Context, 'requestId' | 'remoteAddr'>;
   readonly status: ServiceStatus;
   /** The caller's session, at a route that accepts one; null without one. */
@@ -94,14 +102,15 @@ interface RouteHead {
   /** The path as in OpenAPI: `{name}` is a parameter. Only `{path}` may contain slashes. */
   readonly path: string;
   readonly summary: string;
-  /** The schemas of the path parameters, in order, for the document. Parsers check the values. */
+  /** The schemas of the path parameters, in order, for the document. */
   readonly params: Readonly<Record<string, TSchema>>;
   /** The status of success. The default is 200, or 204 for a route without `data` and `content`. */
   readonly status: 200 | 201 | 204;
+  /** For the document, as `body`. */
   readonly query: TObject;
   readonly body: TObject | null;
-  /** Whether the handler parses the body, whose schema is for the document only. */
-  readonly isBodyDeclared: boolean;
+  /** @throws INVALID_REQUEST */
+  read(given: GivenRequest): ReadRequest<unknown, unknown, unknown>;
   readonly data: TSchema | null;
   readonly content: { readonly mediaType: string; readonly description: string } | null;
   /** The status of a response that reports a failure in `data`. */
@@ -122,49 +131,51 @@ interface RouteHead {
 
 export type Route = RouteHead &
   (
-    | { readonly permission: null; handle(call: PublicCall<unknown, unknown>): Promise<Reply> }
+    | { readonly permission: null; handle(call: PublicCall): Promise<Reply> }
     /** The permission of the operation that the route submits or reads. */
-    | { readonly permission: Permission; handle(call: Call<unknown, unknown>): Promise<Reply> }
+    | { readonly permission: Permission; handle(call: Call): Promise<Reply> }
   );
 
 type GuardedRoute = Extract<Route, { permission: Permission }>;
 type PublicRoute = Extract<Route, { permission: null }>;
 
-interface RouteSpec<Q extends TObject, B extends TObject | null, P extends string = string>
+type Optional<K extends keyof RouteHead> = Partial<Pick<RouteHead, K>>;
+
+interface RouteSpec<P extends Fields, Q extends Fields, B extends Fields>
   extends Pick<RouteHead, 'id' | 'method' | 'path' | 'summary'>,
-    Partial<Omit<RouteHead, 'id' | 'method' | 'path' | 'summary' | 'params' | 'query' | 'body'>> {
-  readonly params?: Readonly<Record<P, TSchema>>;
-  readonly query?: Q;
-  readonly body?: B;
+    Optional<
+      'status' | 'data' | 'content' | 'failureStatus' | 'meta' | 'headers' | 'aliases' | 'acceptsIdempotencyKey'
+    >,
+    Optional<'represent' | 'isAlwaysServed' | 'showsLog' | 'takesSession'> {
+  readonly params?: P;
+  readonly query?: Shape<Q>;
+  /** The request has no body if this is missing. */
+  readonly body?: Shape<B>;
 }
 
+type None = Record<never, never>;
 type Handler<C> = { handle(call: C): Promise<Reply> };
-type QueryOf<Q extends TObject> = Static<Q>;
-type BodyOf<B extends TObject | null> = B extends TObject ? Static<B> : undefined;
 
-/** A row for callers with the permission. The handler's types follow from the schemas. */
-export function route<Q extends TObject, B extends TObject | null = null, P extends string = never>(
-  row: RouteSpec<Q, B, P> & Pick<GuardedRoute, 'permission'> & Handler<Call<QueryOf<Q>, BodyOf<B>, P>>,
+/** A row for callers with the permission. The handler's types follow from the declarations. */
+export function route<Q extends Fields = None, B extends Fields = None, P extends Fields = None>(
+  row: RouteSpec<P, Q, B> & Pick<GuardedRoute, 'permission'> & Handler<Call<ValueOf<P>, DraftOf<Q>, DraftOf<B>>>,
 ): Route {
-  // The values were validated by the schemas that give them their types.
+  // `read` returns values of the types that the declarations give the handler.
   const handle = row.handle as GuardedRoute['handle'];
   return { ...headOf(row), permission: row.permission, handle };
 }
 
-export function publicRoute<Q extends TObject, B extends TObject | null = null>(
-  row: RouteSpec<Q, B> & Handler<PublicCall<QueryOf<Q>, BodyOf<B>>>,
+export function publicRoute<B extends Fields = None>(
+  row: RouteSpec<None, None, B> & Handler<PublicCall<DraftOf<B>>>,
 ): Route {
   return { ...headOf(row), permission: null, handle: row.handle as PublicRoute['handle'] };
 }
 
-function headOf<Q extends TObject, B extends TObject | null>(row: RouteSpec<Q, B>): RouteHead {
+function headOf<P extends Fields, Q extends Fields, B extends Fields>(row: RouteSpec<P, Q, B>): RouteHead {
   const { headers, data = null, content = null, acceptsIdempotencyKey = false, represent = null } = row;
+  const { params = {} as P, query = Nothing, body } = row;
   return {
-    params: {},
     status: data === null && content === null ? 204 : 200,
-    query: NOTHING,
-    body: null,
-    isBodyDeclared: false,
     failureStatus: null,
     meta: 'never',
     aliases: [],
@@ -172,6 +183,14 @@ function headOf<Q extends TObject, B extends TObject | null>(row: RouteSpec<Q, B
     showsLog: false,
     takesSession: false,
     ...row,
+    params: requestProperties(params),
+    query: querySchema(query),
+    body: body === undefined ? null : draftSchema(body),
+    read: (given) => ({
+      query: readQuery<Fields>(query, given.query),
+      body: row.method === 'GET' ? {} : readBody<Fields>(body ?? Nothing, given.body),
+      params: readParams(params, given.params),
+    }),
     data,
     content,
     acceptsIdempotencyKey,
@@ -197,7 +216,6 @@ export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(en
     permission,
     acceptsIdempotencyKey,
     ...(status === undefined ? {} : { status }),
-    ...(input.hasKey ? { params: { [of.key]: keySchema(of) } } : {}),
     ...(endpoint.find === undefined ? {} : { represent: toReply }),
   };
   if (reply === 'list') {
@@ -212,43 +230,46 @@ export function toRoute<F extends Fields, I, K extends 'row' | 'list' | null>(en
       },
     });
   }
-  const body = input.body === null ? null : input.body === 'draft' ? draftSchema(of) : replacementSchema(of);
-  return route({
+  const made = route({
     ...head,
-    body,
-    isBodyDeclared: body !== null,
     data: reply === null ? null : replySchema(of),
-    async handle({ vault, context, params, body: given }) {
-      const request = input.read(params[of.key] ?? '', body === null ? {} : given);
-      const operation = endpoint.operation(context, request);
+    async handle({ vault, context, body }) {
+      // `read` below makes it.
+      const operation = endpoint.operation(context, body as I);
       const row = await (method === 'GET' ? vault.ledger.read(operation) : vault.ledger.submit(operation));
       return reply === null ? null : { data: toReply(row as ValueOf<F>) };
     },
   });
+  const key = requestProperties(of.fields)[of.key];
+  return {
+    ...made,
+    params: input.hasKey && key !== undefined ? { [of.key]: key } : {},
+    body: input.body === null ? null : input.body === 'draft' ? draftSchema(of) : replacementSchema(of),
+    read: (given) => ({
+      ...made.read({ ...given, body: input.body === null ? given.body : {} }),
+      body: input.read(given.params[of.key] ?? '', given.body ?? null),
+    }),
+  };
 }
 
-interface ShapedSpec<B extends Fields, R extends Fields, P extends string>
-  extends Omit<RouteSpec<TObject, null, P>, 'query' | 'body' | 'data'>,
+interface ReplySpec<P extends Fields, Q extends Fields, B extends Fields, R extends Fields>
+  extends Omit<RouteSpec<P, Q, B>, 'data' | 'content'>,
     Pick<GuardedRoute, 'permission'> {
-  /** The request has no body if this is missing. */
-  readonly body?: Shape<B>;
   readonly reply: Shape<R>;
-  handle(call: Call<unknown, DraftOf<B>, P>): Promise<ShownOf<R>>;
+  handle(call: Call<ValueOf<P>, DraftOf<Q>, DraftOf<B>>): Promise<ShownOf<R>>;
 }
 
-/** A row whose body and reply are declared. */
-export function shapedRoute<R extends Fields, B extends Fields = Record<never, never>, P extends string = never>(
-  spec: ShapedSpec<B, R, P>,
-): Route {
-  const { body, reply, handle, ...head } = spec;
-  return route({
-    ...head,
-    body: body === undefined ? null : draftSchema(body),
-    isBodyDeclared: body !== undefined,
+/** A row whose reply is one declared object. */
+export function shapedRoute<
+  R extends Fields,
+  B extends Fields = None,
+  Q extends Fields = None,
+  P extends Fields = None,
+>(spec: ReplySpec<P, Q, B, R>): Route {
+  const { reply, handle, ...row } = spec;
+  return route<Q, B, P>({
+    ...row,
     data: replySchema(reply),
-    async handle(call) {
-      const given = body === undefined ? ({} as DraftOf<B>) : body.parse(call.body);
-      return { data: reply.toReply(await handle({ ...call, body: given })) };
-    },
+    handle: async (call) => ({ data: reply.toReply(await handle(call)) }),
   });
 }

@@ -4,11 +4,11 @@
  */
 
 import { Type } from 'typebox';
-import { Purpose } from '../api/fields.ts';
+import { grammarSchema } from '../api/fields.ts';
 import { LeaseholdError } from '../client/errors.ts';
 import type { Leasehold } from '../client/leasehold.ts';
 import type { CredentialPath } from '../core/path.ts';
-import { MAX_URL_LENGTH } from '../vault/use/upstream-url.ts';
+import { MAX_URL_LENGTH, PURPOSE } from '../vault/use/upstream-url.ts';
 import type { ActingAgent } from './mcp-server.ts';
 import { ErrorWithAdvice, oneOf, PATH, readPath, strict, type Tool, ToolError } from './tool.ts';
 import { quote, showResponse } from './untrusted.ts';
@@ -34,7 +34,7 @@ const input = strict({
   ),
   body: Type.Optional(Type.String({ maxLength: MAX_BODY_BYTES, description: 'Body of the request.' })),
   body_encoding: Type.Optional(oneOf(['utf8', 'base64'], 'How `body` is written; `utf8` by default.')),
-  purpose: Type.Optional(Type.String({ ...Purpose, description: 'Why, in a few words, for the audit log.' })),
+  purpose: Type.Optional(grammarSchema(PURPOSE, { description: 'Why, in a few words, for the audit log.' })),
   max_body_bytes: Type.Optional(
     Type.Integer({
       minimum: 0,

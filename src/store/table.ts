@@ -204,7 +204,11 @@ function ruleOf(field: AnyField): ValueRule {
       return rules.oneKindOf(Object.fromEntries(kinds));
     }
     case 'map':
-      return rules.mapOf(form.name, (value) => (form.isScalar(value) ? null : 'must be a text or a number'), form.max);
+      return rules.mapOf(
+        form.name,
+        (value) => (form.isScalar(value) ? null : 'must be a text or a number'),
+        form.max ?? Number.MAX_SAFE_INTEGER,
+      );
   }
 }
 

@@ -4,17 +4,13 @@
  */
 
 import type { Context } from '../core/operation.ts';
+import type { PageRequest } from '../core/page.ts';
 import { fairnessKeyOf } from '../ledger/fair-queue.ts';
 import { NEVER_ABORTED, orAborted } from '../ledger/single-flight.ts';
 import { readEntries } from '../store/audit-log.ts';
 import type { Store } from '../store/port.ts';
 import type { CountStep, ListStep } from '../store/statement.ts';
 import type { AuditEntry } from './audit/audit-entry.ts';
-
-export interface PageRequest {
-  readonly limit: number;
-  readonly offset: number;
-}
 
 export interface Listing<T> {
   readonly rows: AsyncIterable<readonly T[]>;

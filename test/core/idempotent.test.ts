@@ -54,7 +54,7 @@ function known({ agentId = 'agent-1', expiresAt = NOW + 1e9 } = {}): BatchState 
 }
 
 function storing(context: Context, path = 'prod/key', onlyIfNew = false): Operation<Credential> {
-  const more = { type: undefined, description: undefined, onlyIfNew };
+  const more = { type: null, description: null, onlyIfNew };
   return store(context, { path: parsePath(path), value: new Secret('hidden'), ...more });
 }
 

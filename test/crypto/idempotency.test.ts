@@ -35,7 +35,7 @@ const idOf = (name: string, key: string, from = keys): string =>
   toIdempotency({ keys: from }, presentedBy(name), key as IdempotencyKey, []).id;
 
 function macOf({ if_none_match, ...asked }: Omit<RequestVector, 'mac' | 'name'>, from = keys): string {
-  const texts = requestFingerprint(asked, { ...asked, ifNoneMatch: if_none_match ?? undefined });
+  const texts = requestFingerprint(asked, asked, if_none_match ?? undefined);
   return toIdempotency({ keys: from }, presentedBy('admin'), 'k' as IdempotencyKey, texts).requestMac;
 }
 

@@ -82,7 +82,7 @@ test('stored bytes: a small value costs its rows and its description too', async
     const { token } = await logIn(vault, agent, key);
     const caller = await as(vault, token.reveal());
     await put(vault, 'own/large', 'x'.repeat(1_000_000), caller);
-    const small = { path: toPath('own/small'), value: new Secret('x'), type: undefined, description, onlyIfNew: false };
+    const small = { path: toPath('own/small'), value: new Secret('x'), type: null, description, onlyIfNew: false };
     return countUntilLimited(() => storeCredential(vault, caller, small));
   };
   const [bare, described] = [await countStores('one', ''), await countStores('two', 'd'.repeat(1024))];

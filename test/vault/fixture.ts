@@ -277,7 +277,7 @@ export const CONNECTED: AbortSignal = new AbortController().signal;
 export const toPath = (text: string): CredentialPath => text as CredentialPath;
 
 export function put(vault: Vault, path: string, value = `value of ${path}`, context = admin()) {
-  const request = { path: toPath(path), value: new Secret(value), type: undefined, description: undefined };
+  const request = { path: toPath(path), value: new Secret(value), type: null, description: null };
   return storeCredential(vault, context, { ...request, onlyIfNew: false });
 }
 

@@ -79,7 +79,7 @@ async function vaultWithValues(t: Parameters<typeof openVault>[0]): Promise<Open
       ['second', 'token'],
     ] as const) {
       const request = { path: toPath(path), value: new Secret(value), type: type as CredentialType };
-      await storeCredential(vault, admin(), { ...request, description: undefined, onlyIfNew: false });
+      await storeCredential(vault, admin(), { ...request, description: null, onlyIfNew: false });
     }
   }
   await put(vault, 'neighbour', 'fine');

@@ -8,6 +8,7 @@ import { encodeChallengeId, hashToken } from '../../src/crypto/tokens.ts';
 import { ApiError } from '../../src/engine/errors.ts';
 import type { Clock } from '../../src/ledger/clock.ts';
 import { StoreError } from '../../src/store/errors.ts';
+import { AssertionRequest } from '../../src/vault/operators/passkey-operations.ts';
 import { requestAssertion, signInWithPasskey } from '../../src/vault/operators/passkeys.ts';
 import type { OidcClient } from '../../src/vault/ports.ts';
 import { issueChallenge } from '../../src/vault/sessions/login.ts';
@@ -196,7 +197,8 @@ const SIGN_INS: Readonly<Record<string, (vault: Vault, origin: Origin) => Promis
   'a passkey': (vault, origin) => {
     const { challengeId, options } = requestAssertion(vault, PAGE);
     const answer = new Authenticator().signIn({ ...options, rpId: PAGE.rpId }, PAGE);
-    return signInWithPasskey(vault, origin, PAGE, challengeId, answer);
+    const body = { challenge_id: challengeId, response: answer };
+    return signInWithPasskey(vault, origin, PAGE, AssertionRequest.parse(body));
   },
   'an identity': (vault, origin) => {
     const id = encodeChallengeId(vault.keys.challenge, NOW, false);

@@ -1,11 +1,10 @@
 /** Rows of the route table: agents. SOURCE: docs/api.md, "Agents"; docs/decisions.md, "Agents and sessions". */
-import { keySchema } from '../../api/resource-schemas.ts';
 import { Agent, RegisteredAgent, Registration, RotatedAgent, Rotation } from '../../vault/agents/agent.ts';
 import { listAgents, readAgent } from '../../vault/agents/endpoints.ts';
 import { deregisterAgent, registerAgent, rotateAgent } from '../../vault/agents/registration.ts';
 import { type Route, route, shapedRoute, toRoute } from '../route.ts';
 
-const params = { name: keySchema(Agent) };
+const params = { name: Agent.fields.name };
 
 export const agentRoutes: readonly Route[] = [
   toRoute(listAgents),
@@ -31,7 +30,7 @@ export const agentRoutes: readonly Route[] = [
     permission: 'agent.rotate',
     body: Rotation,
     reply: RotatedAgent,
-    handle: ({ vault, context, params, body }) => rotateAgent(vault, context, Agent.parseKey(params.name), body),
+    handle: ({ vault, context, params, body }) => rotateAgent(vault, context, params.name, body),
   }),
   route({
     id: 'deregisterAgent',
@@ -42,7 +41,7 @@ export const agentRoutes: readonly Route[] = [
     permission: 'agent.deregister',
     represent: Agent.toReply,
     async handle({ vault, context, params }) {
-      await deregisterAgent(vault, context, Agent.parseKey(params.name));
+      await deregisterAgent(vault, context, params.name);
       return null;
     },
   }),

@@ -1,15 +1,20 @@
 /** Rows of the route table: approvals. SOURCE: docs/approvals.md. */
 import { Type } from 'typebox';
-import { Id } from '../../api/fields.ts';
-import { ApprovalsQuery, ApproveRequest, DenyRequest } from '../../api/requests.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
 import { Approval } from '../../api/responses.ts';
-import { parseActorName } from '../../core/names.ts';
-import { ListedApproval, parseApprovalId, parseNonce, toApprovalReply } from '../../vault/approvals/approval.ts';
+import { toOptionalPage } from '../../core/page.ts';
+import {
+  ApprovalsQuery,
+  ApproveRequest,
+  DenyRequest,
+  ListedApproval,
+  toApprovalReply,
+} from '../../vault/approvals/approval.ts';
 import { answer, listApprovals, readApproval, withdraw } from '../../vault/approvals/approval-answers.ts';
-import { parsePurpose } from '../../vault/use/upstream-url.ts';
-import { streamList, toOptionalPage } from '../lists.ts';
+import { streamList } from '../lists.ts';
 import { type Route, route } from '../route.ts';
+
+const params = { id: ListedApproval.fields.id };
 
 export const approvalRoutes: readonly Route[] = [
   route({
@@ -22,9 +27,7 @@ export const approvalRoutes: readonly Route[] = [
     data: Type.Array(replySchema(ListedApproval)),
     meta: 'paged',
     async handle({ vault, context, query, listSignal }) {
-      const agentName = query.agent === undefined ? null : parseActorName(query.agent, 'agent');
-      const filter = { agentName, status: query.status ?? null };
-      const { now, ...listing } = await listApprovals(vault, context, filter, toOptionalPage(query), listSignal());
+      const { now, ...listing } = await listApprovals(vault, context, query, toOptionalPage(query), listSignal());
       return streamList(listing, toApprovalReply(now));
     },
   }),
@@ -34,10 +37,10 @@ export const approvalRoutes: readonly Route[] = [
     path: '/api/v1/approvals/{approval_id}',
     summary: 'Read what is to be approved, with the exact request.',
     permission: 'approval.read',
-    params: { approval_id: Id },
+    params,
     data: Approval,
     async handle({ vault, context, params }) {
-      const { approval, request, now } = await readApproval(vault, context, parseApprovalId(params.approval_id));
+      const { approval, request, now } = await readApproval(vault, context, params.id);
       return { data: { ...toApprovalReply(now)(approval), request } };
     },
   }),
@@ -46,13 +49,13 @@ export const approvalRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/approvals/{approval_id}/approve',
     summary: 'Approve a request. It passes once as many operators have approved it as its policies demand.',
-    params: { approval_id: Id },
+    params,
     permission: 'approval.approve',
     body: ApproveRequest,
     data: replySchema(ListedApproval),
     async handle({ vault, context, params, body: { nonce } }) {
-      const given = { isApproved: true, nonce: parseNonce(nonce), reason: null };
-      const { approval, now } = await answer(vault, context, parseApprovalId(params.approval_id), given);
+      const given = { isApproved: true, nonce, reason: null };
+      const { approval, now } = await answer(vault, context, params.id, given);
       return { data: toApprovalReply(now)(approval) };
     },
   }),
@@ -61,17 +64,12 @@ export const approvalRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/approvals/{approval_id}/deny',
     summary: 'Deny a request. One denial is enough.',
-    params: { approval_id: Id },
+    params,
     permission: 'approval.deny',
     body: DenyRequest,
     data: replySchema(ListedApproval),
-    async handle({ vault, context, params, body: { nonce, reason } }) {
-      const given = {
-        isApproved: false,
-        nonce: parseNonce(nonce),
-        reason: reason === undefined ? null : parsePurpose(reason, 'reason'),
-      };
-      const { approval, now } = await answer(vault, context, parseApprovalId(params.approval_id), given);
+    async handle({ vault, context, params, body }) {
+      const { approval, now } = await answer(vault, context, params.id, { isApproved: false, ...body });
       return { data: toApprovalReply(now)(approval) };
     },
   }),
@@ -81,9 +79,9 @@ export const approvalRoutes: readonly Route[] = [
     path: '/api/v1/approvals/{approval_id}',
     summary: 'Withdraw a request for approval, or end what an approval still allows. An agent withdraws its own.',
     permission: 'approval.withdraw',
-    params: { approval_id: Id },
+    params,
     async handle({ vault, context, params }) {
-      await withdraw(vault, context, parseApprovalId(params.approval_id));
+      await withdraw(vault, context, params.id);
       return null;
     },
   }),

@@ -1,48 +1,26 @@
 /** Rows of the route table: the audit log. SOURCE: docs/api.md, "The audit log"; docs/decisions.md, "The audit log". */
-import { type Static, Type } from 'typebox';
-import {
-  AuditEntry,
-  AuditQuery,
-  ConsistencyQuery,
-  MAX_FILTER_LENGTH,
-  Verification,
-  VerificationProgress,
-  VerifyQuery,
-} from '../../api/audit.ts';
-import { PositiveInteger } from '../../api/fields.ts';
-import { replySchema } from '../../api/resource-schemas.ts';
+import { Type } from 'typebox';
+import { AuditEntry, Verification, VerificationProgress } from '../../api/audit.ts';
 import { Health, Rollback } from '../../api/responses.ts';
 import type {
   VerificationProgress as ProgressResponse,
   Verification as VerificationResponse,
 } from '../../api/types.ts';
 import { parseTimestamp } from '../../core/filter-timestamp.ts';
-import { parseActorName } from '../../core/names.ts';
 import { authorize } from '../../core/operation.ts';
-import { invalidRequest } from '../../engine/errors.ts';
+import { toPage } from '../../core/page.ts';
+import { integer, MAX_EXACT } from '../../engine/kinds.ts';
 import { toTimestamp } from '../../engine/timestamp.ts';
-import {
-  authorizeVerification,
-  type EntryBounds,
-  type EntryQuery,
-  exportEntries,
-  listEntries,
-  readProgress,
-} from '../../vault/audit/audit.ts';
-import { headWords } from '../../vault/audit/audit-entry.ts';
-import { Checkpoint, ConsistencyProof, EntryProof } from '../../vault/audit/proofs.ts';
+import { authorizeVerification, exportEntries, listEntries, readProgress } from '../../vault/audit/audit.ts';
+import { AuditQuery, headWords, VerifyQuery } from '../../vault/audit/audit-entry.ts';
+import { Checkpoint, ConsistencyProof, ConsistencyQuery, EntryProof } from '../../vault/audit/proofs.ts';
 import { proveConsistency, proveEntry, readCheckpoint } from '../../vault/audit/receipts.ts';
 import type { StateCheck } from '../../vault/audit/verification/state-scan.ts';
 import type { VerificationResult, VerificationStatus } from '../../vault/audit/verification/verifier.ts';
-import { streamList, toNdjson, toPage } from '../lists.ts';
+import { streamList, toNdjson } from '../lists.ts';
 import { type Route, route, shapedRoute } from '../route.ts';
 
 const HEAD_WORDS = /^\d+ [A-Za-z0-9+/=]+ [A-Za-z0-9+/=]+ \d+ [A-Za-z0-9+/=-]+ [A-Za-z0-9+/=.-]+$/;
-
-function parseSeq(text: string): number {
-  if (/^[1-9][0-9]{0,14}$/.test(text)) return Number(text);
-  throw invalidRequest('seq', 'must be the number of an entry, 1 or more');
-}
 
 export const auditRoutes: readonly Route[] = [
   route({
@@ -56,8 +34,9 @@ export const auditRoutes: readonly Route[] = [
     meta: 'always',
     showsLog: true,
     async handle({ vault, context, query, listSignal }) {
-      const filter = { ...toAuditFilter(query), ...toEntryBounds(query), order: query.order ?? 'desc' };
-      const listing = await listEntries(vault, context, filter, toPage(query), listSignal());
+      const since = query.since === null ? null : toTimestamp(parseTimestamp(query.since, 'since', 'up'));
+      const until = query.until === null ? null : toTimestamp(parseTimestamp(query.until, 'until', 'down'));
+      const listing = await listEntries(vault, context, { ...query, since, until }, toPage(query), listSignal());
       // The export contains the state of a row that an entry records.
       return streamList(listing, ({ subject: _, state: __, ...entry }) => entry);
     },
@@ -109,21 +88,19 @@ export const auditRoutes: readonly Route[] = [
     summary:
       'Prove that an entry is in the audit log: a receipt that a third party verifies with the public key alone.',
     permission: 'audit.proof',
-    params: { seq: PositiveInteger },
+    params: { seq: integer({ min: 1, max: MAX_EXACT }) },
     reply: EntryProof,
-    handle: ({ vault, context, params }) => proveEntry(vault, context, parseSeq(params.seq)),
+    handle: ({ vault, context, params }) => proveEntry(vault, context, params.seq),
   }),
-  route({
+  shapedRoute({
     id: 'proveConsistency',
     method: 'GET',
     path: '/api/v1/audit/consistency',
     summary: 'Prove that the audit log at one size extends the log at a smaller one.',
     permission: 'audit.proof',
     query: ConsistencyQuery,
-    data: replySchema(ConsistencyProof),
-    async handle({ vault, context, query }) {
-      return { data: ConsistencyProof.toReply(await proveConsistency(vault, context, query.from, query.to ?? null)) };
-    },
+    reply: ConsistencyProof,
+    handle: ({ vault, context, query }) => proveConsistency(vault, context, query.from, query.to),
   }),
   route({
     id: 'readRollback',
@@ -168,35 +145,6 @@ export const auditRoutes: readonly Route[] = [
     },
   }),
 ];
-
-type AuditFields = Static<typeof AuditQuery>;
-
-function toAuditFilter(query: AuditFields): Omit<EntryQuery, keyof EntryBounds | 'order'> {
-  return {
-    agentName: query.agent === undefined ? null : parseActorName(query.agent, 'agent'),
-    resource: parseFilter(query.resource, 'resource'),
-    action: parseFilter(query.action, 'action'),
-    eventType: parseFilter(query.event_type, 'event_type'),
-    result: parseFilter(query.result, 'result'),
-  };
-}
-
-function toEntryBounds({ since, until, after = 0, before }: AuditFields): EntryBounds {
-  return {
-    since: since === undefined ? null : toTimestamp(parseTimestamp(since, 'since', 'up')),
-    until: until === undefined ? null : toTimestamp(parseTimestamp(until, 'until', 'down')),
-    after,
-    before: before ?? null,
-  };
-}
-
-function parseFilter(text: string | undefined, field: string): string | null {
-  if (text === undefined) return null;
-  if (text.length < 1 || text.length > MAX_FILTER_LENGTH) {
-    throw invalidRequest(field, `must be 1 to ${MAX_FILTER_LENGTH} characters`);
-  }
-  return text;
-}
 
 function toVerificationResponse(verification: VerificationResult, check: StateCheck | null): VerificationResponse {
   const state = check === null ? {} : { state: toStateResponse(check) };

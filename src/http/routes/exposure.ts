@@ -1,23 +1,22 @@
 /** Rows of the route table: exposure of values, and panic. SOURCE: docs/decisions.md, "Exposure". */
 import { Type } from 'typebox';
-import { Path } from '../../api/fields.ts';
-import { ExposureQuery, PanicRequest } from '../../api/requests.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
-import { parseActorName, parseAgentName } from '../../core/names.ts';
-import { parsePath } from '../../core/path.ts';
+import { toOptionalPage } from '../../core/page.ts';
 import { exposureBy, exposureOf } from '../../vault/exposure/exposure.ts';
 import {
   CredentialExposure,
+  ExposureQuery,
   Held,
   Panicked,
+  PanicRequest,
   toExposureReplies,
   toExposureReply,
   toPanicReply,
 } from '../../vault/exposure/exposure-record.ts';
 import { panic, readHeld } from '../../vault/exposure/panic.ts';
 import { sliceListing } from '../../vault/paging.ts';
-import { streamList, toOptionalPage } from '../lists.ts';
-import { type Route, route } from '../route.ts';
+import { streamList } from '../lists.ts';
+import { type Route, route, shapedRoute } from '../route.ts';
 
 export const exposureRoutes: readonly Route[] = [
   route({
@@ -30,7 +29,7 @@ export const exposureRoutes: readonly Route[] = [
     data: Type.Array(replySchema(CredentialExposure)),
     meta: 'paged',
     async handle({ vault, context, query, listSignal }) {
-      const versions = await exposureBy(vault, context, parseActorName(query.agent, 'agent'), listSignal());
+      const versions = await exposureBy(vault, context, query.agentName, listSignal());
       return streamList(sliceListing(toExposureReplies(versions), toOptionalPage(query)), (row) => row);
     },
   }),
@@ -39,26 +38,22 @@ export const exposureRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/exposure/{path}',
     summary: 'Read who has seen and used each version of a credential, including deleted ones.',
-    params: { path: Path },
+    params: { path: CredentialExposure.fields.path },
     permission: 'exposure.read',
     data: replySchema(CredentialExposure),
-    async handle({ vault, context, params, listSignal }) {
-      const path = parsePath(params.path);
+    async handle({ vault, context, params: { path }, listSignal }) {
       return { data: toExposureReply(path, await exposureOf(vault, context, path, listSignal())) };
     },
   }),
-  route({
+  shapedRoute({
     id: 'readHeld',
     method: 'GET',
     path: '/api/v1/panic',
     summary: 'Count the leases, sessions and brokered requests that a panic would end now.',
     permission: 'exposure.read',
     query: PanicRequest,
-    data: replySchema(Held),
-    async handle({ vault, context, query, listSignal }) {
-      const agentName = query.agent === undefined ? null : parseAgentName(query.agent, 'agent');
-      return { data: Held.toReply(await readHeld(vault, context, agentName, listSignal())) };
-    },
+    reply: Held,
+    handle: ({ vault, context, query, listSignal }) => readHeld(vault, context, query.agentName, listSignal()),
   }),
   route({
     id: 'panic',
@@ -68,9 +63,8 @@ export const exposureRoutes: readonly Route[] = [
     permission: 'service.panic',
     body: PanicRequest,
     data: replySchema(Panicked),
-    async handle({ vault, context, body, listSignal }) {
-      const agentName = body.agent === undefined ? null : parseAgentName(body.agent, 'agent');
-      return { data: toPanicReply(await panic(vault, context, agentName, listSignal())) };
-    },
+    handle: async ({ vault, context, body, listSignal }) => ({
+      data: toPanicReply(await panic(vault, context, body.agentName, listSignal())),
+    }),
   }),
 ];

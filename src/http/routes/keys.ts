@@ -1,22 +1,30 @@
 /** Rows of the route table: key slots, rotation, and the locked vault. SOURCE: docs/keys.md. */
 
 import { Type } from 'typebox';
-import { RotateKeyRequest, UnlockRequest } from '../../api/requests.ts';
-import { keySchema, replySchema } from '../../api/resource-schemas.ts';
-import { Health, RotatedKey, UnlockProgress } from '../../api/responses.ts';
+import { replySchema } from '../../api/resource-schemas.ts';
+import { Health, UnlockProgress } from '../../api/responses.ts';
 import { ApiError } from '../../engine/errors.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
 import { listKeySlots, removeKeySlot } from '../../vault/keys/key-operations.ts';
 import { addSlot, rotateKey, testSlot } from '../../vault/keys/keys.ts';
-import { AttendedSlot, KeySlot, KeySlotTest, KeySlotTestRequest, NewSlot } from '../../vault/keys/keyset.ts';
+import {
+  AttendedSlot,
+  KeySlot,
+  KeySlotTest,
+  KeySlotTestRequest,
+  NewSlot,
+  RotatedKey,
+  RotateKeyRequest,
+  UnlockRequest,
+} from '../../vault/keys/keyset.ts';
 import { type PublicCall, publicRoute, type Route, route, shapedRoute } from '../route.ts';
 
-function assertLocal({ isLocal }: Pick<PublicCall<unknown, unknown>, 'isLocal'>): void {
+function assertLocal({ isLocal }: Pick<PublicCall, 'isLocal'>): void {
   if (isLocal) return;
   throw new ApiError('ACCESS_DENIED', 'The vault is unlocked over a Unix socket or from this machine only.');
 }
 
-const params = { name: keySchema(KeySlot) };
+const params = { name: KeySlot.fields.name };
 
 export const keyRoutes: readonly Route[] = [
   route({
@@ -49,7 +57,7 @@ export const keyRoutes: readonly Route[] = [
     params,
     permission: 'key.slot_remove',
     async handle({ vault, context, params }) {
-      await vault.ledger.submit(removeKeySlot(context, KeySlot.parseKey(params.name)));
+      await vault.ledger.submit(removeKeySlot(context, params.name));
       return null;
     },
   }),
@@ -62,21 +70,19 @@ export const keyRoutes: readonly Route[] = [
     permission: 'key.slot_test',
     body: KeySlotTestRequest,
     reply: KeySlotTest,
-    handle: ({ vault, context, params, body }) =>
-      testSlot(vault, context, KeySlot.parseKey(params.name), body.publicKey),
+    handle: ({ vault, context, params, body }) => testSlot(vault, context, params.name, body.publicKey),
   }),
-  route({
+  shapedRoute({
     id: 'rotateKey',
     method: 'POST',
     path: '/api/v1/key/rotate',
     summary: 'Replace the key that encrypts values, the root key, or the key of the audit log.',
     permission: 'key.rotate',
     body: RotateKeyRequest,
-    data: RotatedKey,
+    reply: RotatedKey,
     async handle({ vault, context, body }) {
-      const key = body.key ?? 'data';
-      await rotateKey(vault, context, key);
-      return { data: { key } };
+      await rotateKey(vault, context, body.key);
+      return body;
     },
   }),
   route({

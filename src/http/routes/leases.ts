@@ -1,31 +1,22 @@
 /** Rows of the route table: leases. SOURCE: docs/decisions.md, "Leases". */
 import { Type } from 'typebox';
-import { Id } from '../../api/fields.ts';
-import { LeasesQuery, Nothing, RevokeRequest, UseLeaseRequest } from '../../api/requests.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
-import { RevokeResponse, UseLease } from '../../api/responses.ts';
+import { UseLease } from '../../api/responses.ts';
 import type { UseLeaseWire as UseLeaseResponse } from '../../api/types.ts';
-import { parseActorName, parseLeaseId } from '../../core/names.ts';
-import { parsePath } from '../../core/path.ts';
-import { invalidRequest } from '../../engine/errors.ts';
+import { toOptionalPage } from '../../core/page.ts';
 import { toTimestamp } from '../../engine/timestamp.ts';
 import { sdkEnvironment } from '../../vault/catalogue/sdk-environment.ts';
-import { ListedLease, toLeaseReply } from '../../vault/leases/lease.ts';
+import { LeasesQuery, ListedLease, RevokedLeases, RevokeRequest, toLeaseReply } from '../../vault/leases/lease.ts';
 import { type LeaseAt, readLease, renewLease, revokeLease } from '../../vault/leases/lease-operations.ts';
 import { listLeases, revokeLeases } from '../../vault/leases/leases.ts';
-import { parseTtl } from '../../vault/policies/policy.ts';
 import { baseUrlOf } from '../../vault/use/base-url.ts';
-import { parsePurpose } from '../../vault/use/upstream-url.ts';
+import { UseLeaseBody } from '../../vault/use/use-lease-operations.ts';
 import { type NewUseLease, newUseLease } from '../../vault/use/use-leases.ts';
-import { streamList, toOptionalPage } from '../lists.ts';
-import { type Reply, type Route, route } from '../route.ts';
+import { streamList } from '../lists.ts';
+import { type Reply, type Route, route, shapedRoute } from '../route.ts';
+import { Nothing } from '../validation.ts';
 
-function parseHolder({ agent, path }: { agent?: string | undefined; path?: string | undefined }) {
-  return {
-    agentName: agent === undefined ? null : parseActorName(agent, 'agent'),
-    path: path === undefined ? null : parsePath(path),
-  };
-}
+const params = { id: ListedLease.fields.id };
 
 const toReply = ({ lease, now }: LeaseAt): Reply => ({ data: toLeaseReply(now)(lease) });
 
@@ -40,8 +31,7 @@ export const leaseRoutes: readonly Route[] = [
     data: Type.Array(replySchema(ListedLease)),
     meta: 'paged',
     async handle({ vault, context, query, listSignal }) {
-      const filter = { ...parseHolder(query), status: query.status ?? null };
-      const listing = await listLeases(vault, context, filter, toOptionalPage(query), listSignal());
+      const listing = await listLeases(vault, context, query, toOptionalPage(query), listSignal());
       return streamList(listing, toLeaseReply(listing.now));
     },
   }),
@@ -51,33 +41,26 @@ export const leaseRoutes: readonly Route[] = [
     path: '/api/v1/leases/use',
     summary: 'Issue a use lease, whose token is accepted at the base URL of the credential.',
     permission: 'lease.use',
-    body: UseLeaseRequest,
+    body: UseLeaseBody,
     status: 201,
     data: UseLease,
     async handle({ vault, context, body, serverUrl }) {
-      const path = parsePath(body.path);
-      const url = `${baseUrlOf(serverUrl(), path)}/-`;
-      const ttlSeconds = body.ttl === undefined ? null : parseTtl(body.ttl, 'ttl');
-      const purpose = body.purpose === undefined ? null : parsePurpose(body.purpose);
-      const issued = await newUseLease(vault, context, { path, ttlSeconds, purpose });
-      return { data: toUseLeaseResponse(issued, url) };
+      const url = `${baseUrlOf(serverUrl(), body.path)}/-`;
+      return { data: toUseLeaseResponse(await newUseLease(vault, context, body), url) };
     },
   }),
-  route({
+  shapedRoute({
     id: 'revokeLeases',
     method: 'POST',
     path: '/api/v1/leases/revoke',
     summary: 'Revoke all active leases of an agent, of a path, or both.',
     permission: 'lease.revoke',
     body: RevokeRequest,
-    data: RevokeResponse,
+    reply: RevokedLeases,
     acceptsIdempotencyKey: true,
-    async handle({ vault, context, body, listSignal }) {
-      const request = parseHolder(body);
-      if (request.agentName === null && request.path === null)
-        throw invalidRequest('agent', 'is required, or path, or both');
-      return { data: { revoked: await revokeLeases(vault, context, request, listSignal()) } };
-    },
+    handle: async ({ vault, context, body, listSignal }) => ({
+      revoked: await revokeLeases(vault, context, body, listSignal()),
+    }),
   }),
   route({
     id: 'readLease',
@@ -85,11 +68,10 @@ export const leaseRoutes: readonly Route[] = [
     path: '/api/v1/leases/{lease_id}',
     summary: 'Read a lease.',
     permission: 'lease.read',
-    params: { lease_id: Id },
+    params,
     data: replySchema(ListedLease),
     async handle({ vault, context, params }) {
-      const id = parseLeaseId(params.lease_id);
-      return toReply(await vault.ledger.read(readLease(context, id)));
+      return toReply(await vault.ledger.read(readLease(context, params.id)));
     },
   }),
   route({
@@ -98,13 +80,12 @@ export const leaseRoutes: readonly Route[] = [
     path: '/api/v1/leases/{lease_id}/renew',
     summary: 'Renew a lease from now, if the current policies allow it.',
     permission: 'lease.renew',
-    params: { lease_id: Id },
+    params,
     body: Nothing,
     data: replySchema(ListedLease),
     acceptsIdempotencyKey: true,
     async handle({ vault, context, params }) {
-      const id = parseLeaseId(params.lease_id);
-      return toReply(await vault.ledger.submit(renewLease(context, id)));
+      return toReply(await vault.ledger.submit(renewLease(context, params.id)));
     },
   }),
   route({
@@ -113,9 +94,9 @@ export const leaseRoutes: readonly Route[] = [
     path: '/api/v1/leases/{lease_id}',
     summary: 'Revoke a lease.',
     permission: 'lease.revoke',
-    params: { lease_id: Id },
+    params,
     async handle({ vault, context, params }) {
-      await vault.ledger.submit(revokeLease(context, parseLeaseId(params.lease_id)));
+      await vault.ledger.submit(revokeLease(context, params.id));
       return null;
     },
   }),

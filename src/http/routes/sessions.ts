@@ -2,29 +2,18 @@
  * Rows of the route table: logging in by a challenge, signing in to the console, and sessions. SOURCE: docs/api.md,
  * "Logging in"; docs/operators.md, "Signing in"; docs/decisions.md, "Agents and sessions".
  */
-import { ChallengeRequest, VerifyRequest } from '../../api/requests.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
-import { Challenge } from '../../api/responses.ts';
-import {
-  AssertionOptions,
-  AssertionRequest,
-  BrowserSession,
-  HandoffRequest,
-  OidcOptions,
-  OidcRequest,
-  OneTimeCode,
-  RegistrationOptions,
-  RegistrationOptionsRequest,
-  RegistrationRequest,
-  SignInMethods,
-} from '../../api/sign-in.ts';
-import type { BrowserSession as BrowserSessionResponse } from '../../api/types.ts';
-import { ADMIN, parseChallengeId, parsePrincipalName } from '../../core/names.ts';
+import { AssertionOptions, RegistrationOptions } from '../../api/sign-in.ts';
+import { ADMIN } from '../../core/names.ts';
 import { ApiError } from '../../engine/errors.ts';
-import { toTimestamp } from '../../engine/timestamp.ts';
 import { withBudget } from '../../vault/agents/agent-budgets.ts';
 import type { Secret } from '../../vault/credentials/credential.ts';
-import { Passkey, parseLabel } from '../../vault/operators/operator.ts';
+import { Passkey } from '../../vault/operators/operator.ts';
+import {
+  AssertionRequest,
+  RegistrationOptionsRequest,
+  RegistrationRequest,
+} from '../../vault/operators/passkey-operations.ts';
 import {
   type Registrar,
   registerPasskey,
@@ -33,20 +22,25 @@ import {
   signInWithPasskey,
 } from '../../vault/operators/passkeys.ts';
 import type { OidcClient } from '../../vault/ports.ts';
-import { issueChallenge, login, parseSignature } from '../../vault/sessions/login.ts';
-import { CurrentSession, OpenedSession } from '../../vault/sessions/session.ts';
+import { issueChallenge, login } from '../../vault/sessions/login.ts';
+import {
+  BrowserSession,
+  Challenge,
+  ChallengeRequest,
+  CurrentSession,
+  OpenedSession,
+  SignInMethods,
+  VerifyRequest,
+} from '../../vault/sessions/session.ts';
 import { endSession, readBrowserSession, readSession, renewSession } from '../../vault/sessions/session-operations.ts';
 import { issueHandoff, redeemHandoff, requestIdentity, signInWithIdentity } from '../../vault/sessions/sign-in.ts';
-import { parseSignInCode } from '../../vault/sessions/sign-in-operations.ts';
+import { HandoffRequest, OidcOptions, OidcRequest, OneTimeCode } from '../../vault/sessions/sign-in-operations.ts';
 import type { Vault } from '../../vault/vault.ts';
 import type { BrowserPage } from '../browser-session.ts';
-import { type Call, type PublicCall, publicRoute, type Reply, type Route, route } from '../route.ts';
+import { type Call, type PublicCall, publicRoute, type Reply, type Route, route, shapedRoute } from '../route.ts';
 
 /** Omits the token of a browser's session, of which no page receives the whole. */
-function toReply(
-  { token, browser }: Pick<Call<unknown, unknown>, 'token' | 'browser'>,
-  session: CurrentSession,
-): Reply {
+function toReply({ token, browser }: Pick<Call, 'token' | 'browser'>, session: CurrentSession): Reply {
   return { data: CurrentSession.toReply({ ...session, token: browser.isSession ? null : token }) };
 }
 
@@ -58,15 +52,10 @@ export const sessionRoutes: readonly Route[] = [
     aliases: ['/api/v1/auth/challenge'],
     summary: 'Request a challenge: 32 bytes to sign within 60 seconds.',
     body: ChallengeRequest,
-    data: Challenge,
+    data: replySchema(Challenge),
     async handle({ vault, body }) {
-      const { challengeId, nonce, expiresAt } = await issueChallenge(
-        vault,
-        parsePrincipalName(body.agent_name, 'agent_name'),
-      );
-      return {
-        data: { challenge_id: challengeId, nonce: nonce.toString('base64'), expires_at: toTimestamp(expiresAt) },
-      };
+      const { nonce, ...issued } = await issueChallenge(vault, body.agentName);
+      return { data: Challenge.toReply({ ...issued, nonce: nonce.toString('base64') }) };
     },
   }),
   publicRoute({
@@ -79,9 +68,8 @@ export const sessionRoutes: readonly Route[] = [
     data: replySchema(OpenedSession),
     async handle({ vault, context, body }) {
       const { token, ...session } = await login(vault, context, {
-        challengeId: parseChallengeId(body.challenge_id),
-        agentName: parsePrincipalName(body.agent_name, 'agent_name'),
-        signature: parseSignature(body.signature),
+        ...body,
+        signature: Buffer.from(body.signature, 'base64'),
       });
       return { data: OpenedSession.toReply({ ...session, token: token.reveal() }) };
     },
@@ -141,13 +129,12 @@ const callbackOf = (browser: BrowserPage): string => `${browser.requirePasskeyOr
 /** Sets the cookie; the body contains the other half. `session`: null for the administrator. */
 function openInBrowser(browser: BrowserPage, token: string, session: CurrentSession | null): Reply {
   const { headers, part } = browser.splitToken(token);
-  const data: BrowserSessionResponse = {
-    agent_name: session?.agentName ?? ADMIN,
-    expires_at: session === null ? null : toTimestamp(session.expiresAt),
-    expires_in: session === null ? null : session.expiresInSeconds,
-    session_part: part,
+  const { agentName, expiresAt, expiresInSeconds } = session ?? {
+    agentName: ADMIN,
+    expiresAt: null,
+    expiresInSeconds: null,
   };
-  return { data, headers };
+  return { data: BrowserSession.toReply({ agentName, expiresAt, expiresInSeconds, sessionPart: part }), headers };
 }
 
 const openNew = (browser: BrowserPage, { token, ...session }: CurrentSession & { token: Secret }): Reply =>
@@ -160,10 +147,10 @@ function providerOf({ oidc }: Vault): OidcClient {
 
 /** A code wins over a session: the link of an enrolment may be opened where another operator is signed in. */
 function registrarOf(
-  { context: origin, session }: Pick<PublicCall<unknown, unknown>, 'context' | 'session'>,
-  code: string | undefined,
+  { context: origin, session }: Pick<PublicCall, 'context' | 'session'>,
+  code: string | null,
 ): Registrar {
-  if (code !== undefined) return { kind: 'code', origin, code: parseSignInCode(code, 'code') };
+  if (code !== null) return { kind: 'code', origin, code };
   if (session === null) throw new ApiError('UNAUTHENTICATED', 'Sign in, or send the code of an enrolment.');
   return { kind: 'session', context: session };
 }
@@ -174,17 +161,14 @@ export const signInRoutes: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/auth/methods',
     summary: 'How operators can sign in at this URL of the server.',
-    data: SignInMethods,
+    data: replySchema(SignInMethods),
     async handle({ vault, browser }) {
       const { oidc, ledger } = vault;
       await ledger.refresh();
       const passkey = browser.passkeyOrigin() !== null;
-      const data = {
-        passkey,
-        oidc: oidc === null || !passkey ? null : { label: oidc.label },
-        setup: ledger.memory.control.operators().length === 0,
-      };
-      return { data };
+      const provider = oidc === null || !passkey ? null : { label: oidc.label };
+      const setup = ledger.memory.control.operators().length === 0;
+      return { data: SignInMethods.toReply({ passkey, oidc: provider, setup }) };
     },
   }),
   route({
@@ -193,7 +177,7 @@ export const signInRoutes: readonly Route[] = [
     path: '/api/v1/auth/browser',
     summary: "Use the caller's token in a browser: half of it as a cookie. For operators and the administrator.",
     permission: 'session.browser',
-    data: BrowserSession,
+    data: replySchema(BrowserSession),
     async handle({ vault, context, token, browser }) {
       return openInBrowser(browser, token, await vault.ledger.read(readBrowserSession(context)));
     },
@@ -215,16 +199,10 @@ export const signInRoutes: readonly Route[] = [
     path: '/api/v1/auth/passkey/verify',
     summary: 'Sign in by passkey: sets the cookie of a session.',
     body: AssertionRequest,
-    data: BrowserSession,
+    data: replySchema(BrowserSession),
     async handle({ vault, context, browser, body }) {
-      const challengeId = parseChallengeId(body.challenge_id);
-      const { userHandle, ...signed } = body.response.response;
-      const response = {
-        ...body.response,
-        response: { ...signed, ...(userHandle === undefined ? {} : { userHandle }) },
-      };
       const page = browser.requirePasskeyOrigin();
-      return openNew(browser, await signInWithPasskey(vault, context, page, challengeId, response));
+      return openNew(browser, await signInWithPasskey(vault, context, page, body));
     },
   }),
   publicRoute({
@@ -251,24 +229,8 @@ export const signInRoutes: readonly Route[] = [
     body: RegistrationRequest,
     data: replySchema(Passkey),
     async handle({ vault, browser, body, ...call }) {
-      const challengeId = parseChallengeId(body.challenge_id);
-      const label = parseLabel(body.label);
-      const registrar = registrarOf(call, body.code);
-      const { clientDataJSON, attestationObject, transports } = body.response.response;
-      const passkey = await registerPasskey(vault, browser.requirePasskeyOrigin(), registrar, {
-        challengeId,
-        label,
-        response: {
-          ...body.response,
-          response: {
-            clientDataJSON,
-            attestationObject,
-            // The vault keeps only texts that have the form of a transport.
-            ...(transports === undefined ? {} : { transports }),
-          },
-        },
-      });
-      return { data: Passkey.toReply(passkey) };
+      const page = browser.requirePasskeyOrigin();
+      return { data: Passkey.toReply(await registerPasskey(vault, page, registrarOf(call, body.code), body)) };
     },
   }),
   publicRoute({
@@ -276,10 +238,10 @@ export const signInRoutes: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/auth/oidc/options',
     summary: 'Begin a sign-in at the identity provider, within 10 minutes.',
-    data: OidcOptions,
-    async handle({ vault, browser }) {
-      return { data: await requestIdentity(vault, providerOf(vault), callbackOf(browser)) };
-    },
+    data: replySchema(OidcOptions),
+    handle: async ({ vault, browser }) => ({
+      data: OidcOptions.toReply(await requestIdentity(vault, providerOf(vault), callbackOf(browser))),
+    }),
   }),
   publicRoute({
     id: 'signInByIdentity',
@@ -287,25 +249,21 @@ export const signInRoutes: readonly Route[] = [
     path: '/api/v1/auth/oidc/verify',
     summary: 'Sign in with the code that the identity provider returned: sets the cookie of a session.',
     body: OidcRequest,
-    data: BrowserSession,
+    data: replySchema(BrowserSession),
     async handle({ vault, context, browser, body }) {
-      const [code, state] = [parseSignInCode(body.code, 'code'), parseSignInCode(body.state, 'state')];
       const provider = providerOf(vault);
-      return openNew(browser, await signInWithIdentity(vault, provider, context, callbackOf(browser), { code, state }));
+      return openNew(browser, await signInWithIdentity(vault, provider, context, callbackOf(browser), body));
     },
   }),
-  route({
+  shapedRoute({
     id: 'issueHandoff',
     method: 'POST',
     path: '/api/v1/auth/handoff',
     summary:
       'Make a code that signs a browser in as the caller, once within a minute. For operators outside a browser.',
     permission: 'session.handoff',
-    data: OneTimeCode,
-    async handle({ vault, context, token, browser }) {
-      const { code, expiresAt } = await issueHandoff(vault, context, token, browser.isSession);
-      return { data: { code, expires_at: toTimestamp(expiresAt) } };
-    },
+    reply: OneTimeCode,
+    handle: ({ vault, context, token, browser }) => issueHandoff(vault, context, token, browser.isSession),
   }),
   publicRoute({
     id: 'redeemHandoff',
@@ -313,9 +271,9 @@ export const signInRoutes: readonly Route[] = [
     path: '/api/v1/auth/handoff/redeem',
     summary: 'Sign in with the code of another session: sets the cookie of a session.',
     body: HandoffRequest,
-    data: BrowserSession,
+    data: replySchema(BrowserSession),
     async handle({ vault, context, browser, body }) {
-      return openNew(browser, await redeemHandoff(vault, context, parseSignInCode(body.code, 'code')));
+      return openNew(browser, await redeemHandoff(vault, context, body.code));
     },
   }),
 ];

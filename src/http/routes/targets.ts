@@ -1,9 +1,7 @@
 /** Rows of the route table: where credentials may be used. SOURCE: docs/api.md, "Targets". */
 import { Type } from 'typebox';
-import { Path } from '../../api/fields.ts';
 import { replySchema } from '../../api/resource-schemas.ts';
 import { authorize } from '../../core/operation.ts';
-import { parsePath } from '../../core/path.ts';
 import {
   CatalogueService,
   completeBinding,
@@ -15,6 +13,8 @@ import { CredentialTargets } from '../../vault/use/target.ts';
 import { deleteTargets, putTargets, readTargets } from '../../vault/use/target-operations.ts';
 import { type Route, route, shapedRoute } from '../route.ts';
 
+const params = { path: CredentialTargets.fields.path };
+
 export const targetRoutes: readonly Route[] = [
   shapedRoute({
     id: 'putTargets',
@@ -22,14 +22,12 @@ export const targetRoutes: readonly Route[] = [
     path: '/api/v1/targets/{path}',
     summary: 'Set where a credential may be used, and how it is placed in a request. Ends its use leases.',
     permission: 'target.put',
-    params: { path: Path },
+    params,
     body: TargetsRequest,
     reply: CredentialTargets,
     represent: CredentialTargets.toReply,
-    handle({ vault, context, params, body }) {
-      const draft = { path: parsePath(params.path), ...completeBinding(body) };
-      return vault.ledger.submit(putTargets(context, draft));
-    },
+    handle: ({ vault, context, params, body }) =>
+      vault.ledger.submit(putTargets(context, { ...params, ...completeBinding(body) })),
   }),
   shapedRoute({
     id: 'readTargets',
@@ -37,10 +35,10 @@ export const targetRoutes: readonly Route[] = [
     path: '/api/v1/targets/{path}',
     summary: 'Read where a credential may be used.',
     permission: 'target.read',
-    params: { path: Path },
+    params,
     reply: CredentialTargets,
     represent: CredentialTargets.toReply,
-    handle: ({ vault, context, params }) => vault.ledger.read(readTargets(context, parsePath(params.path))),
+    handle: ({ vault, context, params }) => vault.ledger.read(readTargets(context, params.path)),
   }),
   route({
     id: 'deleteTargets',
@@ -48,10 +46,10 @@ export const targetRoutes: readonly Route[] = [
     path: '/api/v1/targets/{path}',
     summary: 'Delete the targets of a credential, which then cannot be used. Ends its use leases.',
     permission: 'target.delete',
-    params: { path: Path },
+    params,
     represent: CredentialTargets.toReply,
     async handle({ vault, context, params }) {
-      await vault.ledger.submit(deleteTargets(context, parsePath(params.path)));
+      await vault.ledger.submit(deleteTargets(context, params.path));
       return null;
     },
   }),

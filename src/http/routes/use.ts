@@ -3,19 +3,16 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
-import { UseRequest } from '../../api/requests.ts';
 import { UseResponse } from '../../api/responses.ts';
-import type { UseRequest as UseBody, UseResponse as UseReply } from '../../api/types.ts';
+import type { UseResponse as UseReply } from '../../api/types.ts';
 import { groupHeaders } from '../../broker/protocol.ts';
 import type { Context } from '../../core/operation.ts';
-import { parsePath } from '../../core/path.ts';
 import { ApiError, invalidRequest } from '../../engine/errors.ts';
-import { parseTtl } from '../../vault/policies/policy.ts';
+import type { DraftOf } from '../../engine/resource.ts';
 import { parseUseRequest } from '../../vault/use/base-url.ts';
 import { checkForwarded } from '../../vault/use/misuse.ts';
-import { parseMethod } from '../../vault/use/target.ts';
 import { findTokens } from '../../vault/use/token-form.ts';
-import { parseHeaders, parsePurpose } from '../../vault/use/upstream-url.ts';
+import { UseBody } from '../../vault/use/use-operations.ts';
 import { type ReceivedRequest, useCredential } from '../../vault/use/uses.ts';
 import type { Vault } from '../../vault/vault.ts';
 import { type Route, route } from '../route.ts';
@@ -30,7 +27,7 @@ export const useRoutes: readonly Route[] = [
     path: '/api/v1/use',
     summary: 'Make a request with a credential that the caller does not see.',
     permission: 'credential.use',
-    body: UseRequest,
+    body: UseBody,
     data: UseResponse,
     async handle({ vault, context, body, disconnectSignal }) {
       const call = toCall(body);
@@ -62,28 +59,11 @@ async function useOnce(vault: Vault, context: Context, call: ReceivedRequest): P
   };
 }
 
-function toCall({
-  path,
-  method,
-  url,
-  headers = {},
-  body,
-  body_encoding: encoding,
-  ttl,
-  purpose,
-}: UseBody): ReceivedRequest {
-  if (body === undefined && encoding !== undefined)
-    throw invalidRequest('body_encoding', 'must not be given without body');
-  const bytes = body === undefined ? null : Buffer.from(body, encoding ?? 'utf8');
-  if (bytes !== null && encoding === 'base64' && bytes.toString('base64') !== body) {
-    throw invalidRequest('body', 'must be canonical base64');
-  }
+function toCall({ method, url, body, bodyEncoding, ...given }: DraftOf<typeof UseBody.fields>): ReceivedRequest {
+  const bytes = body === null ? null : Buffer.from(body, bodyEncoding ?? 'utf8');
   return {
-    path: parsePath(path),
-    request: parseUseRequest(parseMethod(method), url, 'url'),
-    ttlSeconds: ttl === undefined ? null : parseTtl(ttl, 'ttl'),
-    purpose: purpose === undefined ? null : parsePurpose(purpose),
-    headers: parseHeaders(headers),
+    ...given,
+    request: parseUseRequest(method, url, 'url'),
     openBody: () => (bytes === null ? null : Readable.from([bytes])),
     bodyLength: bytes?.length ?? 0,
     isUpgrade: false,

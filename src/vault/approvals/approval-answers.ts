@@ -2,6 +2,7 @@
 
 import type { ActorName } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
+import type { PageRequest } from '../../core/page.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { sha256Base64 } from '../../crypto/primitives.ts';
 import { decryptApprovalRequest } from '../../crypto/value-encryption.ts';
@@ -13,7 +14,7 @@ import {
   listApprovals as readApprovalPage,
   readApprovalRequest,
 } from '../../store/approval-lists.ts';
-import { type Listing, type PageRequest, readListing, sliceListing } from '../paging.ts';
+import { type Listing, readListing, sliceListing } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 import type { Approval, ApprovalId, ApprovalStatus } from './approval.ts';
 import {

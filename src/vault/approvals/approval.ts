@@ -11,10 +11,10 @@ import {
   type CredentialId,
   type TokenHash,
 } from '../../core/names.ts';
+import { PAGE } from '../../core/page.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { list, record } from '../../engine/compounds.ts';
-import { invalidRequest } from '../../engine/errors.ts';
-import { internal, nullable, parseField, type ReplyOf, type ValueOf } from '../../engine/field.ts';
+import { internal, nullable, optional, type ReplyOf, type ValueOf } from '../../engine/field.ts';
 import { anyText, bytes, count, oneOf, text, time } from '../../engine/kinds.ts';
 import { shape, stored } from '../../engine/resource.ts';
 import type { Agent } from '../agents/agent.ts';
@@ -29,6 +29,7 @@ import {
 } from '../policies/approval-rule.ts';
 import { Policy } from '../policies/policy.ts';
 import { originOf, type TargetBinding, type UseRequest } from '../use/target.ts';
+import { PURPOSE } from '../use/upstream-url.ts';
 
 export type ApprovalId = Brand<string, 'ApprovalId'>;
 /** Base64 of a MAC over what a grant covers; equal for requests that one grant covers. */
@@ -37,7 +38,7 @@ export type ApprovalKey = Brand<string, 'ApprovalKey'>;
 export const APPROVAL_STATUSES = ['pending', 'approved', 'denied', 'timed_out', 'withdrawn'] as const;
 export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
 
-export const MAX_NONCE_LENGTH = 64;
+const MAX_NONCE_LENGTH = 64;
 const NONCE = grammar.matching(/^[A-Za-z0-9_-]+$/, [1, MAX_NONCE_LENGTH], 'must be base64url');
 
 const APPROVER = {
@@ -99,6 +100,21 @@ export const ListedApproval = shape('ListedApproval', {
   ...{ requestedAt, answerBy, endedAt, endedBy, reason, usesLeft, grantEndsAt },
 });
 
+const givenNonce = text({
+  ...grammar.ofLength([1, MAX_NONCE_LENGTH], 'must be that of the approval'),
+  description: 'That of the approval that was read.',
+});
+export const ApproveRequest = shape('ApproveRequest', { nonce: givenNonce });
+export const DenyRequest = shape('DenyRequest', {
+  nonce: givenNonce,
+  reason: optional(text({ ...PURPOSE, description: 'For the agent, and for the audit log.' })),
+});
+export const ApprovalsQuery = shape('ApprovalsQuery', {
+  status: optional(oneOf(APPROVAL_STATUSES)),
+  agentName: optional(text(grammar.actorName, { wire: 'agent' })),
+  ...PAGE,
+});
+
 /** Makes the reply about an approval, with its status at the time `now`. */
 export const toApprovalReply =
   (now: number) =>
@@ -120,15 +136,6 @@ export type ApprovalRequest = ValueOf<typeof APPROVAL_REQUEST_ROWS.fields>;
 
 /** How long a retry still learns that its request timed out or was withdrawn; afterwards it asks again. */
 export const ENDED_NOTICE_MS = 60_000;
-
-export function parseApprovalId(given: string): ApprovalId {
-  return parseField(id, given, 'approval_id');
-}
-
-export function parseNonce(text: string): string {
-  if (text === '' || text.length > MAX_NONCE_LENGTH) throw invalidRequest('nonce', 'must be that of the approval');
-  return text;
-}
 
 /** The time decides, even before an entry records it. */
 export function approvalStatus({ status, answerBy }: Approval, now: number): ApprovalStatus {

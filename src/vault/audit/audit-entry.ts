@@ -3,12 +3,14 @@
  * An entry never holds a value, a token, a session or a signature.
  */
 import type { Denial } from '../../core/denials.ts';
+import { TIMESTAMP } from '../../core/filter-timestamp.ts';
 import * as grammar from '../../core/grammars.ts';
 import type { ActorName, EntryId } from '../../core/names.ts';
+import { PAGE } from '../../core/page.ts';
 import { EVENT_TYPES, type EventType } from '../../core/permissions.ts';
-import { nullable, type ValueOf } from '../../engine/field.ts';
-import { anyText, count, integer, oneOf, positive, text } from '../../engine/kinds.ts';
-import { stored } from '../../engine/resource.ts';
+import { byDefault, nullable, optional, type ValueOf } from '../../engine/field.ts';
+import { anyText, count, integer, MAX_EXACT, oneOf, positive, text } from '../../engine/kinds.ts';
+import { shape, stored } from '../../engine/resource.ts';
 
 export const RESULTS = ['allowed', 'denied', 'not_found', 'error'] as const;
 export type AuditResult = (typeof RESULTS)[number];
@@ -185,3 +187,33 @@ export function canonicalHead({ seq, hmac, epoch, tree, control }: HeadFields): 
 export function headWords({ seq, hmac, mac, epoch, tree, control }: HeadFields & { readonly mac: string }): string {
   return [seq, hmac, mac, epoch, tree || '-', control || '-'].join(' ');
 }
+
+const instant = anyText(
+  { description: 'ISO 8601, inclusive; UTC unless it has an offset.' },
+  { pattern: TIMESTAMP.source },
+);
+const MAX_FILTER_LENGTH = 640;
+const FILTER = grammar.ofLength([1, MAX_FILTER_LENGTH], `must be 1 to ${MAX_FILTER_LENGTH} characters`);
+const filter = text(FILTER);
+
+export const AuditQuery = shape('AuditQuery', {
+  agentName: optional(text(grammar.actorName, { wire: 'agent' })),
+  resource: optional(text({ ...FILTER, description: 'A glob: `*` matches any characters, `?` matches one.' })),
+  action: optional(filter),
+  eventType: optional(text(FILTER, { wire: 'event_type' })),
+  result: optional(filter),
+  since: optional(instant),
+  until: optional(instant),
+  after: byDefault(
+    0,
+    integer({ min: 0, max: MAX_EXACT }, { description: 'Only entries with a higher number than this.' }),
+  ),
+  before: optional(integer({ min: 1, max: MAX_EXACT }, { description: 'Only entries with a lower number than this.' })),
+  order: byDefault('desc', oneOf(['asc', 'desc'], { description: 'Newest first by default.' })),
+  ...PAGE,
+});
+const flag = (description: string) => optional(oneOf(['true', 'false'], { description }));
+export const VerifyQuery = shape('VerifyQuery', {
+  state: flag('Also check every row against the audit log.'),
+  values: flag('Also decrypt every value; implies `state`.'),
+});

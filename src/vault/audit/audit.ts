@@ -4,6 +4,7 @@
  */
 
 import { authorize, type Context } from '../../core/operation.ts';
+import type { PageRequest } from '../../core/page.ts';
 import {
   type AuditFilter,
   countEntries,
@@ -16,12 +17,12 @@ import {
 import type { Store } from '../../store/port.ts';
 import type { CountStep } from '../../store/statement.ts';
 import type { Head } from '../../store/stored-data.ts';
-import { inSteps, type Listing, type PageRequest, readListing, sliceListing } from '../paging.ts';
+import { inSteps, type Listing, readListing, sliceListing } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 import type { AuditEntry } from './audit-entry.ts';
 import type { VerificationResult, VerificationStatus } from './verification/verifier.ts';
 
-export interface EntryBounds {
+interface EntryBounds {
   /** Timestamps in the audit log's format, inclusive. */
   readonly since: string | null;
   readonly until: string | null;

@@ -1,8 +1,8 @@
 /** Checkpoints and proofs, as they are handed out. SOURCE: docs/api.md, "The audit log"; docs/audit.md. */
 import * as grammar from '../../core/grammars.ts';
 import { list } from '../../engine/compounds.ts';
-import type { ValueOf } from '../../engine/field.ts';
-import { anyText, count, integer, positive, text, time } from '../../engine/kinds.ts';
+import { optional, type ValueOf } from '../../engine/field.ts';
+import { anyText, count, integer, MAX_EXACT, positive, text, time } from '../../engine/kinds.ts';
 import { shape, stored } from '../../engine/resource.ts';
 
 const verifierKey = anyText({ wire: 'verifier_key' });
@@ -56,3 +56,13 @@ export const CHECKPOINT_ROWS = stored({
   fields: { generation: positive(), size: count(), signedAt: time(), note: anyText() },
 });
 export type StoredCheckpoint = ValueOf<typeof CHECKPOINT_ROWS.fields>;
+
+export const ConsistencyQuery = shape('ConsistencyQuery', {
+  from: integer({ min: 0, max: MAX_EXACT }, { description: 'The size of the smaller tree.' }),
+  to: optional(
+    integer(
+      { min: 0, max: MAX_EXACT },
+      { description: 'The size of the larger tree; by default the size of the newest checkpoint.' },
+    ),
+  ),
+});

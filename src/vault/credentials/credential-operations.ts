@@ -22,9 +22,9 @@ import { type Credential, type CredentialVersion, isKept, isTooLargeToUse, type 
 export interface NewValue {
   readonly path: CredentialPath;
   readonly value: Secret;
-  /** Undefined keeps the current type; a new credential has the default. */
-  readonly type: CredentialType | undefined;
-  readonly description: string | undefined;
+  /** Null keeps the current type; a new credential has the default. */
+  readonly type: CredentialType | null;
+  readonly description: string | null;
   /** `If-None-Match: *`: rejects a path that exists. */
   readonly onlyIfNew: boolean;
 }

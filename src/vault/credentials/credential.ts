@@ -4,15 +4,17 @@
  */
 
 import * as grammar from '../../core/grammars.ts';
-import type { CredentialId, CredentialType } from '../../core/names.ts';
+import type { CredentialId, CredentialType, LeaseId } from '../../core/names.ts';
+import { PAGE } from '../../core/page.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { list, record } from '../../engine/compounds.ts';
 import { invalidRequest } from '../../engine/errors.ts';
-import { internal, type ValueOf } from '../../engine/field.ts';
-import { bytes, count, positive, text, time } from '../../engine/kinds.ts';
+import { internal, optional, type ValueOf } from '../../engine/field.ts';
+import { anyText, bytes, count, integer, MAX_EXACT, oneOf, positive, text, time } from '../../engine/kinds.ts';
 import { shape, stored } from '../../engine/resource.ts';
+import { givenTtlSeconds } from '../policies/policy.ts';
 
-export const MAX_VALUE_BYTES = 262_144;
+const MAX_VALUE_BYTES = 262_144;
 
 /** The number of a version. The first one is 1. */
 const version = positive();
@@ -53,6 +55,40 @@ export const CredentialState = shape('CredentialState', { ...FIELDS, version });
 export const CredentialMetadata = shape('CredentialMetadata', {
   ...listed,
   versions: list(record({ version, createdAt }, { title: 'CredentialVersion' }), { min: 0 }),
+});
+
+const valueText = anyText(
+  { description: `1 to ${MAX_VALUE_BYTES} bytes of UTF-8.` },
+  { minLength: 1, maxLength: MAX_VALUE_BYTES },
+);
+
+export const StoreRequest = shape('StoreRequest', {
+  path,
+  /** For `parseValue`. */
+  value: valueText,
+  type: optional(type),
+  description: optional(FIELDS.description),
+});
+export const CredentialsQuery = shape('CredentialsQuery', { type: optional(type), ...PAGE });
+export const RetrieveQuery = shape(
+  'RetrieveQuery',
+  {
+    version: optional(integer({ min: 1, max: MAX_EXACT }, { description: 'The version; the newest by default.' })),
+    ttlSeconds: givenTtlSeconds,
+    view: optional(
+      oneOf(['metadata'], { description: 'No value and no lease; needs `list`. Not with `version` or `ttl`.' }),
+    ),
+  },
+  ({ version, ttlSeconds, view }) => {
+    const excluded = version === null ? (ttlSeconds === null ? null : 'ttl') : 'version';
+    return view === null || excluded === null ? null : `${excluded}: must not be given with view=metadata`;
+  },
+);
+export const RetrievedCredential = shape('RetrieveResponse', {
+  path,
+  value: valueText,
+  leaseId: text(grammar.id<LeaseId>(), { wire: 'lease_id' }),
+  expiresAt: time({ wire: 'expires_at' }),
 });
 
 const credentialId = text(grammar.id<CredentialId>());

@@ -5,6 +5,7 @@
 
 import type { CredentialType } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
+import type { PageRequest } from '../../core/page.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import {
   type CredentialCursor,
@@ -14,7 +15,7 @@ import {
 } from '../../store/credential-lists.ts';
 import { withBudget } from '../agents/agent-budgets.ts';
 import { heldRetrieval } from '../approvals/held-requests.ts';
-import { type Listing, type PageRequest, readListing } from '../paging.ts';
+import { type Listing, readListing } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 import type { CountedCredential, Credential } from './credential.ts';
 import { list, listedRanges, type Metadata, type NewValue, readMetadata, store } from './credential-operations.ts';
@@ -42,10 +43,10 @@ export function retrieveCredential(
 
 export function storeCredential(vault: Vault, context: Context, request: NewValue): Promise<Credential> {
   const { ledger, budgets, clock } = vault;
-  const { path, value, description = '' } = request;
+  const { path, value, description } = request;
   const bytes = Buffer.byteLength(value.reveal());
   const work = () => ledger.submit(store(context, request), bytes);
-  const charged = bytes + Buffer.byteLength(description) + path.length + ROWS_BYTES;
+  const charged = bytes + Buffer.byteLength(description ?? '') + path.length + ROWS_BYTES;
   return withBudget(budgets.storedBytes, context, charged, clock.now(), work);
 }
 

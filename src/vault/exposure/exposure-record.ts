@@ -4,9 +4,10 @@
  */
 import * as grammar from '../../core/grammars.ts';
 import type { CredentialId } from '../../core/names.ts';
+import { PAGE } from '../../core/page.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { list, record } from '../../engine/compounds.ts';
-import type { ReplyOf, ValueOf } from '../../engine/field.ts';
+import { optional, type ReplyOf, type ValueOf } from '../../engine/field.ts';
 import { boolean, count, integer, oneOf, positive, text, time } from '../../engine/kinds.ts';
 import { shape, stored } from '../../engine/resource.ts';
 import { LEASE_KINDS } from '../leases/lease.ts';
@@ -106,6 +107,19 @@ export function toExposureReply(
 export function toExposureReplies(versions: readonly VersionExposure[]): CredentialExposureReply[] {
   return [...Map.groupBy(versions, (each) => each.path)].map(([of, own]) => toExposureReply(of, own));
 }
+
+export const ExposureQuery = shape('ExposureQuery', {
+  agentName: text(grammar.actorName, { wire: 'agent' }),
+  ...PAGE,
+});
+export const PanicRequest = shape('PanicRequest', {
+  agentName: optional(
+    text(
+      { ...grammar.agentName, description: 'Only what this agent holds; everything by default.' },
+      { wire: 'agent' },
+    ),
+  ),
+});
 
 const HELD = {
   leases: count(),

@@ -95,6 +95,15 @@ export const NewSlot = shape('KeySlotRequest', {
 });
 export type NewSlot = DraftOf<typeof NewSlot.fields>;
 
+const ROTATED_KEYS = ['data', 'root', 'audit'] as const;
+export const RotateKeyRequest = shape('RotateKeyRequest', {
+  key: byDefault('data', oneOf(ROTATED_KEYS, { description: '`data` by default.' })),
+});
+export const RotatedKey = shape('RotatedKey', { key: oneOf(ROTATED_KEYS) });
+export const UnlockRequest = shape('UnlockRequest', {
+  secret: anyText({ description: 'Base64 of the secret of a slot, or a share.' }, { minLength: 1, maxLength: 256 }),
+});
+
 const KEYSET = {
   /** Counts the changes. */
   version: positive(),

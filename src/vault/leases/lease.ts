@@ -5,8 +5,9 @@
  */
 import * as grammar from '../../core/grammars.ts';
 import type { AgentId, CredentialId, LeaseId, TokenHash } from '../../core/names.ts';
-import { internal, nullable, type ReplyOf, type ValueOf } from '../../engine/field.ts';
-import { oneOf, positive, text, time } from '../../engine/kinds.ts';
+import { PAGE } from '../../core/page.ts';
+import { internal, nullable, optional, type ReplyOf, type ValueOf } from '../../engine/field.ts';
+import { count, oneOf, positive, text, time } from '../../engine/kinds.ts';
 import { shape, stored } from '../../engine/resource.ts';
 
 /** A `retrieve` lease came with the value; a `use` lease works only through the vault. */
@@ -49,6 +50,19 @@ export const LEASE_ROWS = stored({ table: 'leases', key: ['seq'], fields: FIELDS
 export type Lease = ValueOf<typeof FIELDS>;
 
 export const ListedLease = shape('Lease', { ...FIELDS, status: oneOf(LEASE_STATUSES) });
+
+export const LeasesQuery = shape('LeasesQuery', {
+  agentName: optional(text(grammar.actorName, { wire: 'agent' })),
+  path: optional(FIELDS.path),
+  status: optional(oneOf(LEASE_STATUSES)),
+  ...PAGE,
+});
+export const RevokeRequest = shape(
+  'RevokeRequest',
+  { agentName: LeasesQuery.fields.agentName, path: LeasesQuery.fields.path },
+  ({ agentName, path }) => (agentName === null && path === null ? 'agent: is required, or path, or both' : null),
+);
+export const RevokedLeases = shape('RevokeResponse', { revoked: count() });
 
 /** Makes the reply about a lease, with its status at the time `now`. */
 export const toLeaseReply =

@@ -2,9 +2,10 @@
 
 import type { ActorName } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
+import type { PageRequest } from '../../core/page.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { countLeases, countRevokedBy, NEWEST_LEASE, listLeases as readLeasePage } from '../../store/lease-lists.ts';
-import { countFrom, type Listing, type PageRequest, readListing, sliceListing } from '../paging.ts';
+import { countFrom, type Listing, readListing, sliceListing } from '../paging.ts';
 import type { Vault } from '../vault.ts';
 import type { Lease, LeaseStatus } from './lease.ts';
 import { listLeases as list, type RevokeManyRequest, revokeLeases as revokeMany } from './lease-operations.ts';

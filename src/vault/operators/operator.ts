@@ -9,6 +9,7 @@ import { list, record } from '../../engine/compounds.ts';
 import { invalidRequest } from '../../engine/errors.ts';
 import {
   byDefault,
+  type InputOf,
   internal,
   nullable,
   nullIfEmpty,
@@ -17,7 +18,7 @@ import {
   setByServer,
   type ValueOf,
 } from '../../engine/field.ts';
-import { boolean, count, oneOf, text, time } from '../../engine/kinds.ts';
+import { boolean, count, field, oneOf, text, time } from '../../engine/kinds.ts';
 import { type DraftOf, resource, shape } from '../../engine/resource.ts';
 
 export const ROLES = ['viewer', 'approver', 'editor', 'admin'] as const;
@@ -127,20 +128,32 @@ export const NewOperator = shape('OperatorRequest', {
 });
 export type NewOperator = DraftOf<typeof NewOperator.fields>;
 
+/** What a replacement does with the identity: null in a request removes it. */
+const replacedIdentity = {
+  ...field<GivenIdentity | 'removed', InputOf<typeof GIVEN_IDENTITY> | null, null, undefined>(
+    record(GIVEN_IDENTITY, { title: 'ReplacedIdentity' }).form,
+    { description: 'Left out: it stays. Null: it is removed.' },
+    {
+      read: (given, where, problems) => (given === null ? 'removed' : GivenIdentity.read(given, where, problems)),
+      write: () => null,
+      restore: () => 'removed' as const,
+      covers: Object.is,
+    },
+  ),
+  nulls: 'everywhere' as const,
+};
+export const OperatorReplacement = shape('OperatorReplacement', {
+  roles,
+  description,
+  identity: optional(replacedIdentity),
+});
+
 export const KeyReplacement = shape('OperatorRotation', {
   publicKey: text<string, 'public_key'>(grammar.publicKey, { wire: 'public_key' }),
 });
 
 export function parseRoles(texts: readonly string[]): readonly Role[] {
   return parseField(roles, texts, 'roles');
-}
-
-export function parsePasskeyId(text: string, field = 'id'): PasskeyId {
-  return PASSKEY_ID.parse(text, field);
-}
-
-export function parseLabel(text: string): string {
-  return LABEL.parse(text, 'label');
 }
 
 /** Every operator may view, and an admin may do everything. */

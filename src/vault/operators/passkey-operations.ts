@@ -2,6 +2,7 @@
 
 import { putRow } from '../../core/change.ts';
 import type { Denial } from '../../core/denials.ts';
+import * as grammar from '../../core/grammars.ts';
 import type { AgentId, ChallengeId, OperatorName } from '../../core/names.ts';
 import {
   type Context,
@@ -13,11 +14,54 @@ import {
   rejected,
   succeeded,
 } from '../../core/operation.ts';
+import { list, record } from '../../engine/compounds.ts';
+import { type Fields, optional } from '../../engine/field.ts';
+import { anyText, oneOf, text } from '../../engine/kinds.ts';
+import { shape } from '../../engine/resource.ts';
 import { draftEntry } from '../audit/audit-entry.ts';
 import { allLeasesOf } from '../leases/lease.ts';
-import type { Origin } from '../sessions/sign-in-operations.ts';
-import { hasRole, MAX_PASSKEYS, type Operator, type Passkey, type PasskeyId } from './operator.ts';
+import { enrolmentCode, type Origin } from '../sessions/sign-in-operations.ts';
+import { hasRole, LABEL, MAX_PASSKEYS, type Operator, PASSKEY_ID, type Passkey, type PasskeyId } from './operator.ts';
 import { rejectLastSignIn } from './operator-operations.ts';
+
+const base64url = text(grammar.matching(/^[A-Za-z0-9_-]*$/, [0, 32_768], 'must be base64url'));
+/** What a browser made. Later browsers may add fields. SOURCE: WebAuthn, level 3, section 5.1. */
+const ofBrowser = <F extends Fields>(title: string, fields: F) => record(fields, { title, isOpen: true });
+const MADE = {
+  id: text(PASSKEY_ID),
+  rawId: base64url,
+  type: oneOf(['public-key']),
+  clientExtensionResults: ofBrowser('ExtensionResults', {}),
+};
+const transports = list(anyText({}, { maxLength: 64 }), { min: 0, max: 16 });
+const challengeId = text(grammar.id<ChallengeId>(), { wire: 'challenge_id' });
+
+export const RegistrationOptionsRequest = shape('RegistrationOptionsRequest', { code: enrolmentCode });
+export const RegistrationRequest = shape('RegistrationRequest', {
+  challengeId,
+  response: ofBrowser('RegistrationResponse', {
+    ...MADE,
+    response: ofBrowser('AttestationData', {
+      clientDataJSON: base64url,
+      attestationObject: base64url,
+      transports: optional(transports),
+    }),
+  }),
+  label: text(LABEL),
+  code: enrolmentCode,
+});
+export const AssertionRequest = shape('AssertionRequest', {
+  challengeId,
+  response: ofBrowser('AssertionResponse', {
+    ...MADE,
+    response: ofBrowser('AssertionData', {
+      clientDataJSON: base64url,
+      authenticatorData: base64url,
+      signature: base64url,
+      userHandle: optional(base64url),
+    }),
+  }),
+});
 
 export const ENROLMENT_LIFE_MS = 24 * 3_600_000;
 

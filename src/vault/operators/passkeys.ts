@@ -6,29 +6,30 @@ import type { Context } from '../../core/operation.ts';
 import { decodeEnrolment, encodeEnrolment } from '../../crypto/sign-in-codes.ts';
 import { decodeChallengeId, deriveNonce, encodeChallengeId, hashToken, newToken } from '../../crypto/tokens.ts';
 import {
-  type AuthenticationResponseJSON,
   assertionOptions,
   checkAssertion,
   checkRegistration,
   DUMMY_PASSKEY_KEY,
-  type RegistrationResponseJSON,
   registrationOptions,
   toBase64url,
   type WebOrigin,
 } from '../../crypto/webauthn.ts';
 import { invalidRequest } from '../../engine/errors.ts';
+import type { DraftOf } from '../../engine/resource.ts';
 import type { Secret } from '../credentials/credential.ts';
 import type { CurrentSession } from '../sessions/session.ts';
 import { type Origin, PASSKEY_CHALLENGE_LIFE_MS, signInByPasskey } from '../sessions/sign-in-operations.ts';
 import type { Vault } from '../vault.ts';
-import { MAX_PASSKEYS, type Operator, type Passkey, parsePasskeyId } from './operator.ts';
+import { MAX_PASSKEYS, type Operator, PASSKEY_ID, type Passkey } from './operator.ts';
 import {
+  type AssertionRequest,
   addOwnPasskey,
   ENROLMENT_LIFE_MS,
   enrolmentState,
   enrolPasskey,
   inviteOperator,
   type PasskeyRegistration,
+  type RegistrationRequest,
   readOwnOperator,
 } from './passkey-operations.ts';
 
@@ -56,11 +57,13 @@ export async function signInWithPasskey(
   vault: Vault,
   origin: Origin,
   page: WebOrigin,
-  challengeId: ChallengeId,
-  response: AuthenticationResponseJSON,
+  { challengeId, response: given }: DraftOf<typeof AssertionRequest.fields>,
 ): Promise<CurrentSession & { token: Secret }> {
   const { keys, clock, ledger, loginThrottle, budgets } = vault;
-  const passkeyId = parsePasskeyId(response.id, 'response.id');
+  const { userHandle: givenHandle, ...signed } = given.response;
+  const named = givenHandle === null ? {} : { userHandle: givenHandle };
+  const response = { ...given, response: { ...signed, ...named } };
+  const passkeyId = given.id;
   const challenge = decodeChallengeId(keys.challenge, challengeId);
   // A forged id is not charged: it costs no signature check, and must not use up the attempts of an address.
   if (challenge === null) throw toApiError({ code: 'sign_in_failed' });
@@ -71,7 +74,7 @@ export async function signInWithPasskey(
     const expected = challengeOf(vault, challengeId, 'sign-in', page);
     const checked = await checkAssertion(response, publicKey, expected, page);
     const handle = operator === null ? null : toBase64url(userHandle(operator));
-    const isForUser = checked.failure !== null || response.response.userHandle === handle;
+    const isForUser = checked.failure !== null || givenHandle === handle;
     const failure = isForUser ? checked.failure : 'passkey_of_other_user';
     const token = newToken('lhs_');
     const operation = signInByPasskey(origin, {
@@ -124,37 +127,33 @@ export async function requestRegistration(vault: Vault, page: WebOrigin, registr
   return { challengeId, options: registrationOptions(challenge, page, user, known) };
 }
 
-export interface RegistrationAttempt {
-  readonly challengeId: ChallengeId;
-  readonly response: RegistrationResponseJSON;
-  /** The rule of `parseLabel`. */
-  readonly label: string;
-}
-
 /** @throws AUTH_FAILED, ACCESS_DENIED, INVALID_REQUEST, ALREADY_EXISTS */
 export async function registerPasskey(
   vault: Vault,
   page: WebOrigin,
   registrar: Registrar,
-  { challengeId, response, label }: RegistrationAttempt,
+  { challengeId, response: given, label }: Omit<DraftOf<typeof RegistrationRequest.fields>, 'code'>,
 ): Promise<Passkey> {
   const { keys, ledger } = vault;
   const { operator, codeExpiresAt } = await registrant(vault, registrar);
   const challenge = decodeChallengeId(keys.challenge, challengeId);
   if (challenge === null) throw toApiError({ code: 'sign_in_failed' });
+  const { transports, ...attestation } = given.response;
+  const response = { ...given, response: attestation };
   const checked = await checkRegistration(response, challengeOf(vault, challengeId, operator.id, page), page);
   if (checked.failure !== null) throw invalidRequest('response', `cannot be registered: ${checked.failure}`);
   const { failure: _, ...made } = checked;
-  const transports = (response.response.transports ?? []).filter((each) => /^[a-z-]{1,20}$/.test(each)).slice(0, 8);
+  // Browsers may name transports that are not known here.
+  const known = (transports ?? []).filter((each) => /^[a-z-]{1,20}$/.test(each)).slice(0, 8);
   const request: PasskeyRegistration = {
     operatorId: operator.id,
     challengeId,
     challengeExpiresAt: challenge.issuedAt + PASSKEY_CHALLENGE_LIFE_MS,
     passkey: {
-      id: parsePasskeyId(made.id, 'response.id'),
+      id: PASSKEY_ID.parse(made.id, 'response.id'),
       publicKey: made.publicKey,
       counter: made.counter,
-      transports,
+      transports: known,
       label,
       isSynced: made.isSynced,
     },

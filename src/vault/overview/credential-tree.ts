@@ -12,8 +12,8 @@ import type { Vault } from '../vault.ts';
 const MAX_COUNTED = 100_000;
 
 export interface TreeRequest {
-  /** Null for the first level. */
-  readonly prefix: CredentialPath | null;
+  /** Empty for the first level. */
+  readonly prefix: CredentialPath | '';
   readonly limit: number;
   /** The `next` of the previous page. */
   readonly after: string | null;
@@ -43,11 +43,11 @@ export async function readTree(
   maxCounted = MAX_COUNTED,
 ): Promise<TreeLevel> {
   const { prefix, limit, after } = request;
-  const base = prefix === null ? '' : `${prefix}/`;
+  const base = prefix === '' ? '' : `${prefix}/`;
   const start = after === null ? base : startAfter(base, after);
   await vault.ledger.read(authorize(context, 'credential.tree'));
   // '0' follows '/', and DEL every character of a path.
-  const query = { base, end: prefix === null ? '\u007f' : `${prefix}0` };
+  const query = { base, end: prefix === '' ? '\u007f' : `${prefix}0` };
   const readEntries = () => collectEntries(vault.store, { query, start, limit, maxCounted, signal });
   const entries = await vault.scanTurns.readerOf(context, signal).inTurn(readEntries);
   const shown = entries.slice(0, limit);

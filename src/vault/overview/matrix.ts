@@ -4,74 +4,53 @@ import type { AgentName } from '../../core/names.ts';
 import { authorize, type Context } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { ALL_PATHS, type Pattern, toRanges } from '../../core/pattern.ts';
+import type { DraftOf } from '../../engine/resource.ts';
 import {
   type CredentialCursor,
   countCredentials,
   FIRST_CREDENTIAL,
   listCredentials,
 } from '../../store/credential-lists.ts';
-import { type ListReader, type PageRequest, readListing, Slice } from '../paging.ts';
+import { type ListReader, readListing, Slice } from '../paging.ts';
 import { explain, explainBriefly } from '../policies/decision-text.ts';
 import { ACTIONS } from '../policies/policy.ts';
 import type { PolicyIndex } from '../policies/policy-index.ts';
 import { decide } from '../policies/policy-index.ts';
 import type { Vault } from '../vault.ts';
+import type { Matrix, MatrixDecision, MatrixQuery } from './overview.ts';
 
 /** The length of the reasons in a response; further reasons are brief. WHY: turning 13 MB into JSON takes 30 ms. */
 const MAX_REASONS_LENGTH = 1024 * 1024;
 
-export interface MatrixRequest {
-  readonly agents: PageRequest;
-  /** Only agents whose names begin with it; empty for all. */
-  readonly agentPrefix: string;
-  readonly paths: PageRequest;
-  /** The path that limits the matrix, with all paths below it; null for all. */
-  readonly prefix: CredentialPath | null;
-}
-
-interface MatrixDecision {
-  readonly allowed: boolean;
-  readonly policyName: string | null;
-  readonly reason: string;
-}
-
-export interface AccessMatrix {
-  readonly agents: readonly AgentName[];
-  readonly agentsTotal: number;
-  readonly paths: readonly CredentialPath[];
-  readonly pathsTotal: number;
-  /** Each different one once. */
-  readonly decisions: readonly MatrixDecision[];
-  /** An index of `decisions` for each agent, path and action. */
-  readonly cells: readonly (readonly (readonly number[])[])[];
-}
+type MatrixRequest = DraftOf<typeof MatrixQuery.fields>;
 
 export async function readMatrix(
   vault: Vault,
   context: Context,
   request: MatrixRequest,
   signal: AbortSignal,
-): Promise<AccessMatrix> {
+): Promise<Matrix> {
   const decide = () => vault.ledger.read(authorize(context, 'policy.matrix'));
   await decide();
   const { memory } = vault.ledger;
   const all = memory.control.agents().filter(({ name }) => name.startsWith(request.agentPrefix));
-  const page = all.slice(request.agents.offset, request.agents.offset + request.agents.limit);
+  const page = all.slice(request.agentOffset, request.agentOffset + request.agentLimit);
   const agents = page.map(({ name }) => name);
   const reader = vault.scanTurns.readerOf(context, signal);
   const { paths, total } = await readPaths(vault, request, reader, decide);
   const decideAll = () => decideCells(() => memory.control.policies, agents, paths, signal);
   const { decisions, cells } = await reader.inTurn(decideAll);
-  return { agents, agentsTotal: all.length, paths, pathsTotal: total, decisions, cells };
+  const totals = { agentsTotal: all.length, pathsTotal: total };
+  return { ...totals, agents: agents.map((name) => ({ name })), paths, actions: ACTIONS, decisions, cells };
 }
 
 async function readPaths(
   { store }: Vault,
-  { prefix, paths: page }: MatrixRequest,
+  { prefix, pathOffset, pathLimit }: MatrixRequest,
   reader: ListReader,
   decideAgain: () => Promise<unknown>,
 ) {
-  const ranges = prefix === null ? ALL_PATHS : toRanges([prefix, `${prefix}/*`] as readonly string[] as Pattern[]);
+  const ranges = prefix === '' ? ALL_PATHS : toRanges([prefix, `${prefix}/*`] as readonly string[] as Pattern[]);
   const query = { ranges, type: null };
   const source = {
     decideAgain,
@@ -79,7 +58,7 @@ async function readPaths(
     list: (from: CredentialCursor, limit: number) => store.run(listCredentials(store.dialect, query, from, limit)),
     count: (from: CredentialCursor, atMost: number) => store.run(countCredentials(store.dialect, query, from, atMost)),
   };
-  const listing = await readListing(page, source, reader);
+  const listing = await readListing({ offset: pathOffset, limit: pathLimit }, source, reader);
   const paths: CredentialPath[] = [];
   for await (const rows of listing.rows) paths.push(...rows.map(({ path }) => path));
   return { paths, total: listing.meta?.total ?? paths.length };
@@ -91,7 +70,7 @@ export async function decideCells(
   agents: readonly AgentName[],
   paths: readonly CredentialPath[],
   signal?: AbortSignal,
-): Promise<Pick<AccessMatrix, 'decisions' | 'cells'>> {
+): Promise<Pick<Matrix, 'decisions' | 'cells'>> {
   const decisions: MatrixDecision[] = [];
   const indexes = new Map<string, number>();
   let reasonsLength = 0;

@@ -10,22 +10,10 @@ import type { Store } from '../../store/port.ts';
 import type { ResultOf } from '../../store/statement.ts';
 import { yieldToEventLoop } from '../paging.ts';
 import type { Vault } from '../vault.ts';
+import type { FoundName, SearchResults } from './overview.ts';
 
 const SEARCH_TIMEOUT_MS = 250;
 const MAX_MATCHES = 1000;
-
-type FoundKind = 'credential' | 'agent' | 'policy' | 'operator';
-
-interface Found {
-  readonly kind: FoundKind;
-  readonly name: string;
-  readonly description: string;
-}
-
-export interface FoundNames {
-  readonly isComplete: boolean;
-  readonly results: readonly Found[];
-}
 
 /** Equal names first, then those that begin with the text, then the others; each by name. */
 export async function search(
@@ -34,7 +22,7 @@ export async function search(
   text: string,
   limit: number,
   signal: AbortSignal,
-): Promise<FoundNames> {
+): Promise<SearchResults> {
   await vault.ledger.read(authorize(context, 'service.read'));
   const wanted = text.toLowerCase();
   const named = searchNames(vault, wanted);
@@ -55,16 +43,19 @@ function rankOf(name: string, wanted: string): number {
 }
 
 interface Matches {
-  readonly found: readonly Found[];
+  readonly found: readonly FoundName[];
   readonly isComplete: boolean;
 }
 
 /** Searches the names that the node has in memory. */
 function searchNames({ ledger }: Vault, wanted: string): Matches {
   const { control } = ledger.memory;
-  const found: Found[] = [];
+  const found: FoundName[] = [];
   let isComplete = true;
-  const add = (kind: FoundKind, rows: readonly { readonly name: string; readonly description: string }[]): void => {
+  const add = (
+    kind: FoundName['kind'],
+    rows: readonly { readonly name: string; readonly description: string }[],
+  ): void => {
     const matching = rows.filter(({ name }) => name.toLowerCase().includes(wanted));
     isComplete &&= matching.length <= MAX_MATCHES;
     for (const { name, description } of matching.slice(0, MAX_MATCHES)) found.push({ kind, name, description });
@@ -83,7 +74,7 @@ function searchNames({ ledger }: Vault, wanted: string): Matches {
  * The index tells upper from lower case, so it finds the text as typed, and in lower case.
  */
 async function searchCredentials({ store }: Vault, text: string, limit: number, signal: AbortSignal): Promise<Matches> {
-  const byPath = new Map<string, Found>();
+  const byPath = new Map<string, FoundName>();
   for (const beginning of new Set([text, text.toLowerCase()])) {
     for (const found of await readBeginning(store, beginning, limit, signal)) byPath.set(found.name, found);
   }
@@ -97,7 +88,7 @@ async function readBeginning(
   beginning: string,
   limit: number,
   signal: AbortSignal,
-): Promise<readonly Found[]> {
+): Promise<readonly FoundName[]> {
   if (!/^[!-~]+$/.test(beginning)) return []; // No path has another character.
   await yieldToEventLoop(signal);
   const query = { ranges: [{ from: beginning, to: `${beginning}\u007f` }], type: null };
@@ -105,7 +96,7 @@ async function readBeginning(
   return rows.map(toFound);
 }
 
-const toFound = ({ path, description }: { readonly path: string; readonly description: string }): Found => ({
+const toFound = ({ path, description }: { readonly path: string; readonly description: string }): FoundName => ({
   kind: 'credential',
   name: path,
   description,
@@ -114,7 +105,7 @@ const toFound = ({ path, description }: { readonly path: string; readonly descri
 /** Parts of paths, in order, until the time is up or there are enough. */
 async function searchPaths(store: Store, wanted: string, signal: AbortSignal): Promise<Matches> {
   const endsAt = performance.now() + SEARCH_TIMEOUT_MS;
-  const found: Found[] = [];
+  const found: FoundName[] = [];
   // No path has U+0000, and PostgreSQL cannot receive it.
   let from: string | null = wanted.includes('\0') ? null : '';
   while (from !== null && found.length < MAX_MATCHES && performance.now() < endsAt) {

@@ -7,7 +7,7 @@ import * as grammar from '../../core/grammars.ts';
 import type { Brand, PolicyName } from '../../core/names.ts';
 import { list, record } from '../../engine/compounds.ts';
 import { invalidRequest } from '../../engine/errors.ts';
-import { byDefault, type Grammar, nullable, type ValueOf } from '../../engine/field.ts';
+import { byDefault, nullable, type PatternGrammar, type ValueOf } from '../../engine/field.ts';
 import { boolean, integer, oneOf, positive, text } from '../../engine/kinds.ts';
 
 export const APPROVED_ACTIONS = ['use', 'retrieve'] as const;
@@ -27,7 +27,7 @@ const MAX_SCOPE_SECONDS = 31_536_000;
 /** An approval for a number of uses, or for a session, ends after this time at the latest. */
 const MAX_GRANT_SECONDS = 86_400;
 
-const SCOPE: Grammar<ApprovalScope> = {
+const SCOPE: PatternGrammar<ApprovalScope> = {
   pattern: /^(?:once|session|[1-9][0-9]{0,3} uses|[1-9][0-9]{0,7} seconds)$/,
   minLength: 4,
   maxLength: 16,

@@ -45,6 +45,14 @@ export const MAX_TTL_SECONDS = 31_536_000;
 const MAX_RESOURCES = 256;
 const MAX_LIMIT = 1_000_000_000_000;
 
+/** The lease that a request asks for, in seconds. */
+export const givenTtlSeconds = optional(
+  integer<TtlSeconds, 'ttl'>(
+    { min: 1, max: MAX_TTL_SECONDS, unit: 'seconds' },
+    { wire: 'ttl', description: 'A shorter lease than the policy allows.' },
+  ),
+);
+
 const PRINCIPAL: Grammar<Principal> = {
   pattern: new RegExp(String.raw`^(?:agent|operator):(?:\*|[A-Za-z0-9][A-Za-z0-9._-]{0,62}\*|${AGENT_NAME_PART})$`),
   minLength: 7,

@@ -2,26 +2,49 @@
 
 import type { BatchState } from '../../core/batch-state.ts';
 import { messageOf, toldOf } from '../../core/denials.ts';
+import * as grammar from '../../core/grammars.ts';
 import type { Identity } from '../../core/identity.ts';
 import { isOperatorName, type PrincipalName } from '../../core/names.ts';
 import { type Context, denied, type Operation, operation, succeeded } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { lackOfPermission } from '../../core/permissions.ts';
+import { record } from '../../engine/compounds.ts';
+import { nullable, optional, type ValueOf } from '../../engine/field.ts';
+import { anyText, boolean, integer, text } from '../../engine/kinds.ts';
+import { shape } from '../../engine/resource.ts';
 import { access, retrievalAccess } from '../credentials/access.ts';
 import { ADMIN_POLICY, VIEWER_POLICY } from '../leases/lease.ts';
 import { hasRole } from '../operators/operator.ts';
-import type { UseRequest } from '../use/target.ts';
+import { METHOD, type UseRequest } from '../use/target.ts';
+import { MAX_URL_LENGTH } from '../use/upstream-url.ts';
 import { decideTarget, withoutNearest } from '../use/use-decision.ts';
 import { explain } from './decision-text.ts';
-import { isAction } from './policy.ts';
+import { isAction, MAX_TTL_SECONDS } from './policy.ts';
 import { decide } from './policy-index.ts';
 
-export interface Simulated {
-  readonly allowed: boolean;
-  readonly policyName: string | null;
-  readonly leaseTtlSeconds: number | null;
-  readonly reason: string;
-}
+export const SimulateRequest = shape(
+  'SimulateRequest',
+  {
+    agent: text(grammar.principalName),
+    path: text(grammar.path, { wire: 'resource' }),
+    action: anyText(),
+    request: optional(
+      record(
+        { method: text(METHOD), url: anyText({ description: 'An absolute URL.' }, { maxLength: MAX_URL_LENGTH }) },
+        { title: 'SimulatedRequest' },
+        { description: 'Only with the action `use`: decides by the targets of the credential too.' },
+      ),
+    ),
+  },
+  ({ action, request }) => (request !== null && action !== 'use' ? 'request: is only for the action use' : null),
+);
+export const Simulation = shape('Simulation', {
+  allowed: boolean(),
+  policyName: nullable(anyText({ wire: 'policy_name' })),
+  leaseTtlSeconds: nullable(integer({ min: 1, max: MAX_TTL_SECONDS, unit: 'seconds' }, { wire: 'lease_ttl' })),
+  reason: anyText(),
+});
+type Simulated = ValueOf<typeof Simulation.fields>;
 
 export interface SimulatedQuestion {
   readonly agent: PrincipalName;

@@ -1,9 +1,8 @@
 /** Challenges and logins. SOURCE: docs/api.md, "Logging in"; docs/decisions.md, "Agents and sessions". */
 
 import { toApiError } from '../../core/denials.ts';
-import type { ChallengeId, PrincipalName, PublicKey } from '../../core/names.ts';
+import type { PrincipalName, PublicKey } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
-import { decodeStrictBase64 } from '../../crypto/primitives.ts';
 import { DUMMY_PUBLIC_KEY, isSignatureValid } from '../../crypto/signatures.ts';
 import {
   type DecodedChallenge,
@@ -13,17 +12,19 @@ import {
   hashToken,
   newToken,
 } from '../../crypto/tokens.ts';
-import { invalidRequest } from '../../engine/errors.ts';
+import type { DraftOf, ShownOf } from '../../engine/resource.ts';
 import type { Secret } from '../credentials/credential.ts';
 import type { Vault } from '../vault.ts';
-import type { CurrentSession } from './session.ts';
+import type { Challenge, CurrentSession, VerifyRequest } from './session.ts';
 import { CHALLENGE_LIFE_MS, openSession } from './session-operations.ts';
 
-export interface IssuedChallenge {
-  readonly challengeId: ChallengeId;
+export interface IssuedChallenge extends Pick<ShownOf<typeof Challenge.fields>, 'challengeId' | 'expiresAt'> {
   /** 32 bytes, to be signed. */
   readonly nonce: Buffer;
-  readonly expiresAt: number;
+}
+
+export interface SignedChallenge extends Omit<DraftOf<typeof VerifyRequest.fields>, 'signature'> {
+  readonly signature: Uint8Array;
 }
 
 /** An unknown agent receives a challenge of the same form. Nothing is stored. @throws StoreError, UNAVAILABLE */
@@ -35,19 +36,6 @@ export async function issueChallenge(vault: Vault, agentName: PrincipalName): Pr
   const challengeId = encodeChallengeId(keys.challenge, issuedAt, agent !== null);
   const nonce = deriveNonce(keys.challenge, challengeId, nonceSubject(agent, agentName));
   return { challengeId, nonce, expiresAt: issuedAt + CHALLENGE_LIFE_MS };
-}
-
-export interface SignedChallenge {
-  readonly challengeId: ChallengeId;
-  readonly agentName: PrincipalName;
-  readonly signature: Uint8Array;
-}
-
-/** Strict base64. A wrong length is a failed login, not a malformed request. @throws INVALID_REQUEST */
-export function parseSignature(text: string): Uint8Array {
-  const bytes = decodeStrictBase64(text);
-  if (bytes === null || bytes.length === 0) throw invalidRequest('signature', 'must be canonical base64');
-  return bytes;
 }
 
 /**

@@ -1,9 +1,9 @@
 /** Sessions of agents and operators. SOURCE: docs/api.md, "Logging in". */
 import * as grammar from '../../core/grammars.ts';
 import type { AgentId, ChallengeId, TokenHash } from '../../core/names.ts';
-import { list } from '../../engine/compounds.ts';
-import { nullable, optional, type ValueOf } from '../../engine/field.ts';
-import { anyText, count, oneOf, text, time } from '../../engine/kinds.ts';
+import { list, record } from '../../engine/compounds.ts';
+import { type Grammar, nullable, optional, type ValueOf } from '../../engine/field.ts';
+import { anyText, boolean, count, oneOf, text, time } from '../../engine/kinds.ts';
 import { shape, stored } from '../../engine/resource.ts';
 import { ROLES } from '../operators/operator.ts';
 
@@ -34,8 +34,9 @@ export const SPENT_CHALLENGE_ROWS = stored({
   fields: { id: text(grammar.id<ChallengeId>()), expiresAt: time() },
 });
 
+const agentName = text(grammar.principalName, { wire: 'agent_name' });
 const CURRENT = {
-  agentName: text(grammar.principalName, { wire: 'agent_name' }),
+  agentName,
   expiresAt,
   expiresInSeconds: count({ wire: 'expires_in', description: 'Time until `expires_at`, in whole seconds.' }),
   roles: optional(list(oneOf(ROLES, { noun: 'role' }), { min: 0 }, { description: 'Of an operator.' })),
@@ -60,3 +61,40 @@ export const CurrentSession = shape('CurrentSession', {
   ),
   ...CURRENT,
 });
+
+/** A session in a browser; null for the administrator, whose token has no end. */
+export const BrowserSession = shape('BrowserSession', {
+  agentName: text(grammar.actorName, { wire: 'agent_name' }),
+  expiresAt: nullable(expiresAt),
+  expiresInSeconds: nullable(CURRENT.expiresInSeconds),
+  sessionPart: anyText({
+    wire: 'session_part',
+    description: 'One half of the token. The cookie of this response contains the other half.',
+  }),
+});
+
+export const SignInMethods = shape('SignInMethods', {
+  passkey: boolean({ description: 'Whether passkeys work at this URL of the server. Only there can `oidc` be set.' }),
+  oidc: nullable(record({ label: anyText() }, { title: 'SignInProvider' })),
+  setup: boolean({ description: 'Whether no operator exists yet.' }),
+});
+
+const SIGNATURE: Grammar<string> = {
+  ...grammar.matching(
+    /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)$/,
+    [4, 4096],
+    'must be canonical base64',
+  ),
+  annotations: { contentEncoding: 'base64' },
+  description: 'Base64 of the Ed25519 signature over the decoded nonce.',
+};
+const challengeId = text(grammar.id<ChallengeId>(), { wire: 'challenge_id' });
+
+export const ChallengeRequest = shape('ChallengeRequest', { agentName });
+export const Challenge = shape('Challenge', {
+  challengeId,
+  nonce: anyText({ description: 'Base64 of 32 bytes; sign the decoded bytes.' }, { contentEncoding: 'base64' }),
+  expiresAt: time({ wire: 'expires_at' }),
+});
+/** A signature of another length is a failed login, not a malformed request. */
+export const VerifyRequest = shape('VerifyRequest', { challengeId, agentName, signature: text(SIGNATURE) });

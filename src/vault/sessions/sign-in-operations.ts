@@ -6,10 +6,13 @@
 import type { BatchState, ReadSet } from '../../core/batch-state.ts';
 import { putRow } from '../../core/change.ts';
 import type { Denial, DenialOf } from '../../core/denials.ts';
+import * as grammar from '../../core/grammars.ts';
 import { identifySession } from '../../core/identity.ts';
 import type { AgentId, ChallengeId, TokenHash } from '../../core/names.ts';
 import { type Context, type Operation, type Outcome, rejected, succeeded } from '../../core/operation.ts';
-import { invalidRequest } from '../../engine/errors.ts';
+import { optional } from '../../engine/field.ts';
+import { anyText, text, time } from '../../engine/kinds.ts';
+import { shape } from '../../engine/resource.ts';
 import { draftEntry, type EntryDraft } from '../audit/audit-entry.ts';
 import type { IdentityClaims, Operator, PasskeyId } from '../operators/operator.ts';
 import type { CurrentSession } from './session.ts';
@@ -22,12 +25,25 @@ export const OIDC_STATE_LIFE_MS = 10 * 60_000;
 export const HANDOFF_LIFE_MS = 60_000;
 
 /** The form of codes and states, which the server or a provider makes. SOURCE: RFC 6749, appendix A.11. */
-export const SIGN_IN_CODE = /^[\x20-\x7e]{1,4096}$/;
-
-export function parseSignInCode(text: string, field: string): string {
-  if (SIGN_IN_CODE.test(text)) return text;
-  throw invalidRequest(field, 'must be 1 to 4096 visible ASCII characters or spaces');
-}
+const SIGN_IN_CODE = grammar.matching(
+  /^[\x20-\x7e]{1,4096}$/,
+  [1, 4096],
+  'must be 1 to 4096 visible ASCII characters or spaces',
+);
+const code = text(SIGN_IN_CODE);
+export const enrolmentCode = optional(
+  text({
+    ...SIGN_IN_CODE,
+    description: 'The enrolment code. Required without a session, and takes precedence over one.',
+  }),
+);
+export const OidcRequest = shape('OidcRequest', { code, state: code });
+export const OidcOptions = shape('OidcOptions', {
+  url: anyText({ description: "URL of the provider's sign-in page." }),
+  state: anyText({ description: 'The state that the provider returns to `/console/callback`.' }),
+});
+export const HandoffRequest = shape('HandoffRequest', { code });
+export const OneTimeCode = shape('OneTimeCode', { code: anyText(), expiresAt: time({ wire: 'expires_at' }) });
 
 export type Origin = Pick<Context, 'requestId' | 'remoteAddr'>;
 

@@ -16,6 +16,7 @@ import {
   internal,
   nullable,
   optional,
+  type PatternGrammar,
   parseField,
   type ValueOf,
 } from '../../engine/field.ts';
@@ -138,7 +139,7 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
   'via',
 ]);
-const HEADER_NAME: Grammar<string> = {
+const HEADER_NAME: PatternGrammar<string> = {
   pattern: /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$/,
   minLength: 1,
   maxLength: 64,
@@ -147,7 +148,7 @@ const HEADER_NAME: Grammar<string> = {
     throw invalidRequest(field, 'must be the name of a header that does not frame or route the request');
   },
 };
-const TEMPLATE: Grammar<string> = {
+const TEMPLATE: PatternGrammar<string> = {
   pattern: /^[\x20-\x7e]{1,256}$/,
   minLength: 1,
   maxLength: 256,

@@ -6,6 +6,8 @@
 
 import type { Brand } from '../../core/names.ts';
 import { invalidRequest } from '../../engine/errors.ts';
+import { byDefault, isRecord, type PatternGrammar } from '../../engine/field.ts';
+import { field } from '../../engine/kinds.ts';
 
 /** A host in lower case: a DNS name, an IPv4 address, or an IPv6 address in brackets. */
 export type Host = Brand<string, 'Host'>;
@@ -102,33 +104,59 @@ export function parseUrl(text: string, field = 'url'): UpstreamUrl {
 // The grammars of the purpose and the headers of a brokered request. SOURCE: docs/api.md, "Brokered use"; RFC 9110, 5.1
 // and 5.5.
 
-export const MAX_PURPOSE_LENGTH = 200;
-/** No control characters, because the audit log is printed on terminals, and PostgreSQL cannot store U+0000. */
-export const PURPOSE = /^\P{Cc}*$/u;
-export const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$/;
+const MAX_PURPOSE_LENGTH = 200;
+const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$/;
 /** Latin-1, as HTTP/1.1 sends it, without control characters. */
-export const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]{0,16384}$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]{0,16384}$/;
 
-/** @throws INVALID_REQUEST naming `field` */
-export function parsePurpose(text: string, field = 'purpose'): string {
-  // A code point outside the Basic Multilingual Plane takes two UTF-16 code units.
-  const isTooLong = text.length > 2 * MAX_PURPOSE_LENGTH || [...text].length > MAX_PURPOSE_LENGTH;
-  if (text === '' || isTooLong || !text.isWellFormed() || !PURPOSE.test(text)) {
-    throw invalidRequest(field, `must be 1 to ${MAX_PURPOSE_LENGTH} characters without control characters`);
-  }
-  return text;
-}
-
-/** The headers as pairs. @throws INVALID_REQUEST, without the invalid name or value */
-export function parseHeaders(headers: Readonly<Record<string, string>>): [name: string, value: string][] {
-  return Object.entries(headers).map(([name, value]) => {
-    if (!HEADER_NAME.test(name)) throw invalidRequest('headers', 'must have names of 1 to 256 token characters');
-    if (!HEADER_VALUE.test(value)) {
-      throw invalidRequest(
-        'headers',
-        'must have values of at most 16384 Latin-1 characters without control characters',
-      );
+/** No control characters, because the audit log is printed on terminals, and PostgreSQL cannot store U+0000. */
+export const PURPOSE: PatternGrammar<string> = {
+  pattern: /^\P{Cc}*$/u,
+  minLength: 1,
+  maxLength: MAX_PURPOSE_LENGTH,
+  description: 'A remark for the audit log.',
+  parse(given, field) {
+    // A code point outside the Basic Multilingual Plane takes two UTF-16 code units.
+    const isTooLong = given.length > 2 * MAX_PURPOSE_LENGTH || [...given].length > MAX_PURPOSE_LENGTH;
+    if (given === '' || isTooLong || !given.isWellFormed() || !PURPOSE.pattern.test(given)) {
+      throw invalidRequest(field, `must be 1 to ${MAX_PURPOSE_LENGTH} characters without control characters`);
     }
-    return [name, value];
-  });
-}
+    return given;
+  },
+};
+
+type Headers = readonly (readonly [name: string, value: string])[];
+const HEADERS = {
+  kind: 'map',
+  name: HEADER_NAME,
+  max: null,
+  maxTextLength: 16_384,
+  textPattern: HEADER_VALUE,
+} as const;
+
+/** The headers of a request, as pairs in memory. A problem contains no name or value of a header. */
+export const requestHeaders = byDefault(
+  {},
+  field<Headers, Readonly<Record<string, string>>, Record<string, string>, undefined>(
+    { ...HEADERS, maxInteger: null, title: 'RequestHeaders', isScalar: (value) => typeof value === 'string' },
+    { description: 'Headers that could carry authority are removed.' },
+    {
+      read(given, where, problems) {
+        if (!isRecord(given)) {
+          problems.push(`${where}: must be an object`);
+          return undefined;
+        }
+        const pairs = Object.entries(given);
+        const values = pairs.flatMap(([, value]) => (typeof value === 'string' ? [value] : []));
+        if (!pairs.every(([name]) => HEADER_NAME.test(name))) problems.push(`${where}: has an invalid name`);
+        else if (values.length < pairs.length) problems.push(`${where}: must have strings as values`);
+        else if (values.every((value) => HEADER_VALUE.test(value))) return pairs as [string, string][];
+        else problems.push(`${where}: must have values of at most 16384 Latin-1 characters without control characters`);
+        return undefined;
+      },
+      write: (headers) => Object.fromEntries(headers),
+      restore: Object.entries<string>,
+      covers: Object.is,
+    },
+  ),
+);

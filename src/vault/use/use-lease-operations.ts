@@ -3,14 +3,30 @@
  * SOURCE: docs/api.md, "Brokered use"; docs/decisions.md, "Brokered use".
  */
 
+import * as grammar from '../../core/grammars.ts';
 import { actorId } from '../../core/identity.ts';
 import type { TokenHash } from '../../core/names.ts';
 import { type Context, denied, type Operation, operation, succeeded } from '../../core/operation.ts';
-import type { CredentialPath } from '../../core/path.ts';
+import { type CredentialPath, PATH_PART } from '../../core/path.ts';
+import { optional } from '../../engine/field.ts';
+import { text } from '../../engine/kinds.ts';
+import { shape } from '../../engine/resource.ts';
 import { access, credentialNotFound } from '../credentials/access.ts';
 import type { Lease } from '../leases/lease.ts';
 import { newLease } from '../leases/lease-operations.ts';
-import type { TtlSeconds } from '../policies/policy.ts';
+import { givenTtlSeconds, type TtlSeconds } from '../policies/policy.ts';
+import { PURPOSE } from './upstream-url.ts';
+
+export const UseLeaseBody = shape('UseLeaseRequest', {
+  /** WHY another pattern: `-` or `-n` as a segment would end the path in a base URL. */
+  path: text({
+    ...grammar.path,
+    pattern: new RegExp(String.raw`^(?!(?:.*/)?-\d*(?:/|$))${PATH_PART}$`),
+    description: `${grammar.path.description} No segment is \`-\` or \`-\` and digits.`,
+  }),
+  ttlSeconds: givenTtlSeconds,
+  purpose: optional(text(PURPOSE)),
+});
 
 export interface UseLeaseRequest {
   readonly path: CredentialPath;

@@ -6,6 +6,7 @@
  */
 
 import type { Change } from '../../core/change.ts';
+import * as grammar from '../../core/grammars.ts';
 import { type AuthContext, actorName, identify } from '../../core/identity.ts';
 import type { ActorName, EntryId, LeaseId } from '../../core/names.ts';
 import {
@@ -19,6 +20,9 @@ import {
   succeeded,
 } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
+import { optional } from '../../engine/field.ts';
+import { anyText, oneOf, text } from '../../engine/kinds.ts';
+import { shape } from '../../engine/resource.ts';
 import type { ApprovalId } from '../approvals/approval.ts';
 import {
   type ApprovalAttempt,
@@ -32,10 +36,37 @@ import type { Secret } from '../credentials/credential.ts';
 import { decryptVersion, findVersion } from '../credentials/retrieve.ts';
 import { type Lease, statusOf } from '../leases/lease.ts';
 import { newLease } from '../leases/lease-operations.ts';
-import type { TtlSeconds } from '../policies/policy.ts';
+import { givenTtlSeconds, type TtlSeconds } from '../policies/policy.ts';
 import { type BaseUrlRequest, resolveRequest, useFieldsOf } from './base-url.ts';
-import type { Placement, Target, UseRequest } from './target.ts';
+import { METHOD, type Placement, type Target, type UseRequest } from './target.ts';
+import { MAX_URL_LENGTH, PURPOSE, requestHeaders } from './upstream-url.ts';
 import { canRedact, decideTarget, type TargetDenial, withoutNearest } from './use-decision.ts';
+
+/** The body of a request to `/api/v1/use`. */
+export const UseBody = shape(
+  'UseRequest',
+  {
+    path: text(grammar.path),
+    method: text(METHOD),
+    url: anyText(
+      {
+        description:
+          'An absolute URL that a target of the credential matches; or only its path, for the first such target.',
+      },
+      { maxLength: MAX_URL_LENGTH },
+    ),
+    headers: requestHeaders,
+    body: optional(anyText({}, { maxLength: 2 * 1024 * 1024 })),
+    bodyEncoding: optional(oneOf(['utf8', 'base64'], { wire: 'body_encoding', description: '`utf8` by default.' })),
+    ttlSeconds: givenTtlSeconds,
+    purpose: optional(text(PURPOSE)),
+  },
+  ({ body, bodyEncoding }) => {
+    if (body === null) return bodyEncoding === null ? null : 'body_encoding: must not be given without body';
+    const isCanonical = bodyEncoding !== 'base64' || Buffer.from(body, 'base64').toString('base64') === body;
+    return isCanonical ? null : 'body: must be canonical base64';
+  },
+);
 
 export interface BrokeredRequest {
   readonly path: CredentialPath;

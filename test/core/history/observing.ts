@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { resultFields } from '../../../src/core/denials.ts';
 import type { Outcome } from '../../../src/core/operation.ts';
 import type { PathRange } from '../../../src/core/pattern.ts';
+import type { ShownOf } from '../../../src/engine/resource.ts';
 import type { Agent } from '../../../src/vault/agents/agent.ts';
 import type { EntryDraft } from '../../../src/vault/audit/audit-entry.ts';
 import { type Credential, Secret } from '../../../src/vault/credentials/credential.ts';
@@ -11,7 +12,7 @@ import type { Metadata } from '../../../src/vault/credentials/credential-operati
 import type { RetrievalResult } from '../../../src/vault/credentials/retrieve.ts';
 import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from '../../../src/vault/leases/lease.ts';
 import type { Policy } from '../../../src/vault/policies/policy.ts';
-import type { Simulated } from '../../../src/vault/policies/simulate.ts';
+import type { Simulation } from '../../../src/vault/policies/simulate.ts';
 import type { Shelf } from './shelf.ts';
 import type { Ask, World } from './world.ts';
 
@@ -65,7 +66,7 @@ export function observe({ command, now }: Ask, { response }: Outcome<unknown>, s
       return plainLease(seen.lease, seen.now);
     }
     case 'simulate': {
-      const { reason, ...simulated } = reply as Simulated;
+      const { reason, ...simulated } = reply as ShownOf<typeof Simulation.fields>;
       return simulated;
     }
     case 'register': {

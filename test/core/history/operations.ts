@@ -52,8 +52,8 @@ export function toOperation(ask: Ask): Operation<unknown> {
       return credentials.store(context, {
         path: parsePath(command.path),
         value: parseValue(storedBy(ask)),
-        type: command.type === null ? undefined : parseCredentialType(command.type),
-        description: command.description ?? undefined,
+        type: command.type === null ? null : parseCredentialType(command.type),
+        description: command.description,
         onlyIfNew: command.onlyIfNew,
       });
     case 'remove':
