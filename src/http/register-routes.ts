@@ -13,9 +13,8 @@ import { BrowserPage, serverUrlOf } from './browser-session.ts';
 import { allowLongWork, disconnectSignal, HALF_CLOSED_MS } from './connections.ts';
 import type { HttpParts } from './http-server.ts';
 import { isUnchanged, preconditionOf, readIdempotencyKey, requestFingerprint } from './request-headers.ts';
-import type { Call, MetricsPage, ProveServer, Reply, Route } from './route.ts';
+import type { Call, GivenRequest, MetricsPage, ProveServer, Reply, Route } from './route.ts';
 import { ROUTES } from './routes/route-table.ts';
-import type { GivenRequest } from './validation.ts';
 
 /** The body of an unauthenticated request has a few short fields. */
 const MAX_PUBLIC_BODY_BYTES = 32 * 1024;

@@ -9,7 +9,7 @@ import type { Context } from '../core/operation.ts';
 import { ApiError, invalidRequest } from '../engine/errors.ts';
 import { ENTITY_TAG, entityTag, type RequestTexts } from '../vault/header-digests.ts';
 import { countHeader } from './guard.ts';
-import type { GivenRequest } from './validation.ts';
+import type { GivenRequest } from './route.ts';
 
 export type Represent = (target: never) => object;
 

@@ -24,11 +24,11 @@ import { deleteExpired } from '../vault/policies/endpoints.ts';
 import type { Policy } from '../vault/policies/policy.ts';
 import type { Session } from '../vault/sessions/session.ts';
 import { isAuthentic } from './authenticated-rows.ts';
+import type { DenialBudget } from './budgets.ts';
 import { type Clock, DatabaseClock } from './clock.ts';
 import { applyRemoteChanges, isCurrent, refreshKeys } from './cluster-sync.ts';
 import { type DecidedBatch, decideBatch, type OperationResult } from './decide-batch.ts';
 import type { LedgerMeasures } from './ledger-measures.ts';
-import type { DenialBudget } from './token-buckets.ts';
 import { readVaultState, type VaultState } from './vault-state.ts';
 
 export interface BatchParts {

@@ -26,7 +26,7 @@ import {
 import type { StoredTreeNode } from '../vault/audit/proofs.ts';
 import { Secret } from '../vault/credentials/credential.ts';
 import { toStoredPut } from './authenticated-rows.ts';
-import { type DenialBudget, tooManyDenials } from './token-buckets.ts';
+import { type DenialBudget, tooManyDenials } from './budgets.ts';
 import { type ChainTip, toStoredNodes } from './vault-state.ts';
 
 /** The result of one operation, delivered once the batch is on disk. An error that is not an `ApiError` is a bug. */

@@ -2,9 +2,8 @@
 import type { IpNetwork } from '../core/ip-network.ts';
 import { variableOf } from '../flags/command-line.ts';
 import { chooseFrom, type Flags, type FlagValues, parsed, text, toggle, withDefault } from '../flags/flag.ts';
-import { DENIALS_PER_MINUTE } from '../ledger/token-buckets.ts';
+import { DEFAULT_BUDGETS, DENIALS_PER_MINUTE } from '../ledger/budgets.ts';
 import { UsageError } from '../platform/errors.ts';
-import { DEFAULT_BUDGETS } from '../vault/agents/agent-budgets.ts';
 import {
   parseListen,
   parseMount,

@@ -1,10 +1,9 @@
 /** The parts of an open vault that serve requests. They end when the vault is locked, or the server shuts down. */
 import { BrokerClient } from '../broker/broker-client.ts';
 import type { TokenHash } from '../core/names.ts';
+import { AgentBudgets, DenialBudget } from '../ledger/budgets.ts';
 import { Ledger } from '../ledger/ledger.ts';
-import { DenialBudget } from '../ledger/token-buckets.ts';
 import { StoreError } from '../store/errors.ts';
-import { AgentBudgets } from '../vault/agents/agent-budgets.ts';
 import { RetryingAgentKeys } from '../vault/agents/retrying-agent-keys.ts';
 import { ApprovalEvents } from '../vault/approvals/approval-events.ts';
 import { ApprovalHolds } from '../vault/approvals/approval-holds.ts';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { removeRow } from '../../src/core/change.ts';
-import { CredentialCache } from '../../src/store/sqlite/credential-cache.ts';
 import { openDatabase } from '../../src/store/sqlite/database.ts';
+import { CredentialCache } from '../../src/store/sqlite/loader.ts';
 import { SqliteStore } from '../../src/store/sqlite/store.ts';
 import {
   aCredential,

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ApiError } from '../../src/engine/errors.ts';
-import type { BudgetLimits } from '../../src/vault/agents/agent-budgets.ts';
+import type { BudgetLimits } from '../../src/ledger/budgets.ts';
 import { Secret } from '../../src/vault/credentials/credential.ts';
 import { storeCredential } from '../../src/vault/credentials/credentials.ts';
 import { createPolicy } from '../../src/vault/policies/endpoints.ts';

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import type { ApprovalHolds } from '../../src/vault/approvals/approval-holds.ts';
-import { UseDecisions } from '../../src/vault/approvals/held-requests.ts';
+import type { ApprovalPending } from '../../src/vault/approvals/approval-requests.ts';
+import { HeldUses } from '../../src/vault/approvals/held-requests.ts';
 import { parseMethod } from '../../src/vault/use/target.ts';
 import { parseUrl } from '../../src/vault/use/upstream-url.ts';
 import type { AdmittedRequest } from '../../src/vault/use/use-operations.ts';
@@ -13,16 +14,14 @@ import { unchecked } from './agents-fixture.ts';
 import { toPath } from './fixture.ts';
 
 const MIB = 1024 * 1024;
+const UNDECIDED = { approval: 'needed' } as ApprovalPending;
 /** Every request is approved at once, so that its body counts until the test releases it. */
 const approved = {
-  async resolve(_context: unknown, _attempt: unknown, prepare: () => Promise<unknown>): Promise<AdmittedRequest> {
-    await prepare();
-    return {} as AdmittedRequest;
-  },
+  hold: async () => ({}) as AdmittedRequest,
 } as unknown as ApprovalHolds;
 
 test('waiting bodies have 16 MiB of one agent and 64 MiB in all, and one that was released or rejected frees its share', async () => {
-  const decisions = new UseDecisions(approved);
+  const uses = new HeldUses(approved);
   const request = { method: parseMethod('POST', 'method'), url: parseUrl('https://api.example.com/v1') };
   const hold = (agent: string, bytes = MIB) => {
     const call: ReceivedRequest = {
@@ -36,7 +35,7 @@ test('waiting bodies have 16 MiB of one agent and 64 MiB in all, and one that wa
       isUpgrade: false,
       baseUrl: null,
     };
-    return decisions.decide(unchecked('lhs_token', agent), call);
+    return uses.hold(unchecked('lhs_token', agent), UNDECIDED, call);
   };
   const fill = (agent: string) => Promise.all(Array.from({ length: 16 }, () => hold(agent)));
   const [first] = await fill('one');

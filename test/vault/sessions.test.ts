@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import type { AgentId, ChallengeId } from '../../src/core/names.ts';
 import { hashToken } from '../../src/crypto/tokens.ts';
 import { withMac } from '../../src/ledger/authenticated-rows.ts';
-import { findSession } from '../../src/ledger/session-cache.ts';
+import { findSession } from '../../src/ledger/vault-state.ts';
 import { readNewestState } from '../../src/store/recorded-states.ts';
 import { readSession as readStoredSession } from '../../src/store/vault-metadata.ts';
 import { deregisterAgent } from '../../src/vault/agents/registration.ts';

@@ -13,8 +13,7 @@ import { baseUrlOf } from '../../vault/use/base-url.ts';
 import { UseLeaseBody } from '../../vault/use/use-lease-operations.ts';
 import { type NewUseLease, newUseLease } from '../../vault/use/use-leases.ts';
 import { streamList } from '../lists.ts';
-import { type Reply, type Route, route, shapedRoute } from '../route.ts';
-import { Nothing } from '../validation.ts';
+import { Nothing, type Reply, type Route, route, shapedRoute } from '../route.ts';
 
 const params = { id: ListedLease.fields.id };
 

@@ -6,7 +6,7 @@ import { replySchema } from '../../api/resource-schemas.ts';
 import { AssertionOptions, RegistrationOptions } from '../../api/sign-in.ts';
 import { ADMIN } from '../../core/names.ts';
 import { ApiError } from '../../engine/errors.ts';
-import { withBudget } from '../../vault/agents/agent-budgets.ts';
+import { withBudget } from '../../ledger/budgets.ts';
 import type { Secret } from '../../vault/credentials/credential.ts';
 import { Passkey } from '../../vault/operators/operator.ts';
 import {

@@ -6,7 +6,7 @@ import type { ServiceStatus } from '../../api/types.ts';
 import type { BrokerClient } from '../../broker/broker-client.ts';
 import { Counter, type Histogram } from '../../core/measures.ts';
 import type { RequestMeasures } from '../../http/request-measures.ts';
-import type { DenialBudget } from '../../ledger/token-buckets.ts';
+import type { DenialBudget } from '../../ledger/budgets.ts';
 import type { ApprovalEvents } from '../../vault/approvals/approval-events.ts';
 import type { UseLimits } from '../../vault/use/use-limits.ts';
 import type { Vault } from '../../vault/vault.ts';

@@ -15,11 +15,10 @@ import type { Committed, Head, LoadedView, LogLocation, StoreTransaction, WriteS
 import { insertVault } from '../vault-metadata.ts';
 import { AccessCounts, type CountingOptions, type CountRowId } from './access-counts.ts';
 import { Checkpointer, type CheckpointOptions } from './checkpointer.ts';
-import { CredentialCache } from './credential-cache.ts';
 import { inTransaction, openDatabase, toStoreError } from './database.ts';
 import { sqliteDialect } from './dialect.ts';
 import { assertServingSpace } from './disk-space.ts';
-import { type LoadResult, RowLoader } from './loader.ts';
+import { CredentialCache, type LoadResult, RowLoader } from './loader.ts';
 import { SqliteLogFile } from './log-file.ts';
 import { Statements } from './statements.ts';
 import { Sweeper } from './sweeper.ts';

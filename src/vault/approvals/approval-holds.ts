@@ -12,13 +12,13 @@ import { fieldsMac } from '../../crypto/row-mac.ts';
 import { encryptApprovalRequest } from '../../crypto/value-encryption.ts';
 import type { VaultKeys } from '../../crypto/vault-keys.ts';
 import { ApiError } from '../../engine/errors.ts';
+import { type AgentBudgets, withBudget } from '../../ledger/budgets.ts';
 import type { Clock } from '../../ledger/clock.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import { NEVER_ABORTED } from '../../ledger/single-flight.ts';
 import { countApprovals, findAnswered, NEWEST_APPROVAL } from '../../store/approval-lists.ts';
 import type { Store } from '../../store/port.ts';
 import type { StoredChange } from '../../store/stored-data.ts';
-import { type AgentBudgets, withBudget } from '../agents/agent-budgets.ts';
 import type { ApprovedAction } from '../policies/approval-rule.ts';
 import type { UseRequest } from '../use/target.ts';
 import { type ApprovalId, type ApprovalKey, coveredParts } from './approval.ts';
@@ -133,23 +133,21 @@ export class ApprovalHolds {
   }
 
   /**
-   * Resolves to the reply of the operation once no approval is lacking. `prepare` is called if one is.
+   * Resolves to the reply of the operation once it lacks no approval. `undecided` is its reply without one.
    * @throws APPROVAL_PENDING when the hold ends without an answer; the decision's error
    */
-  async resolve<R extends object>(
+  async hold<R extends object>(
     context: Context,
-    attempt: (ask: ApprovalAttempt | null) => Operation<R | ApprovalPending>,
-    prepare: () => Promise<HeldRequest>,
-    disconnectSignal: () => AbortSignal = () => NEVER_ABORTED,
+    undecided: ApprovalPending,
+    attempt: (ask: ApprovalAttempt) => Operation<R | ApprovalPending>,
+    request: HeldRequest,
+    signal: AbortSignal = NEVER_ABORTED,
   ): Promise<R> {
     const { ledger } = this.#parts;
-    let reply = await ledger.submit(attempt(null));
-    if (!isUndecided(reply)) return reply;
-    const signal = disconnectSignal();
-    const request = await prepare();
+    let reply: R | ApprovalPending = undecided;
     const endsAt = performance.now() + this.#parts.holdMs;
     // The first try finds an approval that exists. If the terms change, it prepares again.
-    for (let tries = 0; tries < MAX_TRIES && reply.approval === 'needed'; tries++) {
+    for (let tries = 0; tries < MAX_TRIES && isUndecided(reply) && reply.approval === 'needed'; tries++) {
       const { agentId }: ApprovalNeeded = reply;
       const ask = this.#ask(reply, request, tries > 0);
       const adding: AddingWork<R | ApprovalPending> = {
@@ -165,7 +163,7 @@ export class ApprovalHolds {
       }
       if (!isUndecided(reply)) return reply;
     }
-    throw undecided();
+    throw stillUndecided();
   }
 
   #ask(needed: ApprovalNeeded, held: HeldRequest, mayAdd: boolean): ApprovalAttempt {
@@ -270,6 +268,6 @@ function stillPending(id: ApprovalId): ApiError {
 }
 
 /** Its policies changed again and again, or others used up each grant first. */
-function undecided(): ApiError {
+function stillUndecided(): ApiError {
   return new ApiError('UNAVAILABLE', 'This request could not be decided. Send it again in a second.', 1);
 }

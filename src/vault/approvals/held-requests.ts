@@ -8,12 +8,12 @@ import type { HeaderPairs } from '../../broker/protocol.ts';
 import type { Context } from '../../core/operation.ts';
 import { Sha256, sha256Base64 } from '../../crypto/primitives.ts';
 import { ApiError } from '../../engine/errors.ts';
-import { NEVER_ABORTED } from '../../ledger/single-flight.ts';
 import { nameVersion, type RetrieveRequest } from '../credentials/retrieve.ts';
 import { originOf, type UseRequest } from '../use/target.ts';
 import { type AdmittedRequest, startUse } from '../use/use-operations.ts';
 import type { ReceivedRequest } from '../use/uses.ts';
 import type { ApprovalHolds, HeldRequest } from './approval-holds.ts';
+import type { ApprovalAttempt, ApprovalPending } from './approval-requests.ts';
 
 /** A body is kept in memory while its request waits. */
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -56,11 +56,15 @@ export function heldRetrieval(request: RetrieveRequest): HeldRequest {
   };
 }
 
-/**
- * Decides brokered requests. A request that needs an approval is held until it has one; its body is in memory until it
- * ends.
- */
-export class UseDecisions {
+/** A brokered request that was admitted, with its body, which may be in memory until `release` is called. */
+export interface AdmittedCall {
+  readonly admitted: AdmittedRequest;
+  readonly call: ReceivedRequest;
+  release(): void;
+}
+
+/** Holds brokered requests that need an approval. The body of one is in memory until its request has ended. */
+export class HeldUses {
   readonly #approvals: ApprovalHolds;
   #bytes = 0;
   readonly #bytesOfAgent = new Map<string, number>();
@@ -70,26 +74,13 @@ export class UseDecisions {
   }
 
   /** @throws APPROVAL_PENDING, PAYLOAD_TOO_LARGE, UNAVAILABLE; the decision's error */
-  async decide(
-    context: Context,
-    requested: ReceivedRequest,
-  ): Promise<{ admitted: AdmittedRequest; call: ReceivedRequest; release: () => void }> {
-    const { signal = NEVER_ABORTED } = requested;
-    let body = { call: requested, release: (): void => undefined };
+  async hold(context: Context, undecided: ApprovalPending, requested: ReceivedRequest): Promise<AdmittedCall> {
+    const { held, ...read } = await this.#readWhole(requested, callerOf(context));
+    const attempt = (ask: ApprovalAttempt) => startUse(context, requested, ask);
     try {
-      const admitted = await this.#approvals.resolve<AdmittedRequest>(
-        context,
-        (ask) => startUse(context, requested, ask),
-        async () => {
-          const { held, ...read } = await this.#hold(requested, callerOf(context));
-          body = read;
-          return held;
-        },
-        () => signal,
-      );
-      return { admitted, ...body };
+      return { admitted: await this.#approvals.hold(context, undecided, attempt, held, requested.signal), ...read };
     } catch (error) {
-      body.release();
+      read.release();
       throw error;
     }
   }
@@ -98,7 +89,7 @@ export class UseDecisions {
    * Reads the body of a use. The returned call sends it from memory; `release` frees it.
    * @throws PAYLOAD_TOO_LARGE; UNAVAILABLE if too many bodies wait
    */
-  async #hold(
+  async #readWhole(
     call: ReceivedRequest,
     agent: string,
   ): Promise<{ held: HeldRequest; call: ReceivedRequest; release: () => void }> {

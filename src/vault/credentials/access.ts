@@ -1,15 +1,19 @@
-/** Access to credentials: the decision for agents and operators, and the administrator's rule. */
+/**
+ * Access to credentials: the decision for agents and operators, the administrator's rule, and the lease that follows.
+ */
 
 import type { BatchState } from '../../core/batch-state.ts';
 import type { Denial } from '../../core/denials.ts';
-import type { PrincipalName } from '../../core/names.ts';
+import { actorId, actorName } from '../../core/identity.ts';
+import type { LeaseId, PrincipalName, TokenHash } from '../../core/names.ts';
 import { denied, type OperationInput, type Outcome } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import type { Agent } from '../agents/agent.ts';
-import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, VIEWER_POLICY } from '../leases/lease.ts';
+import { ADMIN_LEASE_SECONDS, ADMIN_POLICY, type Lease, VIEWER_POLICY } from '../leases/lease.ts';
 import { hasRole, type Operator } from '../operators/operator.ts';
 import type { Action } from '../policies/policy.ts';
 import { decide } from '../policies/policy-index.ts';
+import type { Credential } from './credential.ts';
 
 export type Access =
   | { readonly allowed: true; readonly policyName: string; readonly ttlSeconds: number }
@@ -64,4 +68,31 @@ export function retrievalAccess(known: BatchState, identity: Grantee, path: Cred
     return { allowed: false, denial: { code: 'admin_retrieve_off' } };
   }
   return access(known, identity, 'retrieve', path);
+}
+
+/** The lease that an allowed decision grants. */
+export function newLease(
+  { identity, moment }: OperationInput,
+  kind: Lease['kind'],
+  { id: credentialId, path }: Credential,
+  version: number,
+  policyName: string,
+  ttlSeconds: number,
+  tokenHash: TokenHash | null,
+): Lease {
+  return {
+    id: moment.newId() as LeaseId,
+    kind,
+    agentId: actorId(identity),
+    credentialId,
+    agentName: actorName(identity),
+    path,
+    version,
+    policyName,
+    issuedAt: moment.now,
+    expiresAt: moment.now + ttlSeconds * 1000,
+    revokedAt: null,
+    tokenHash,
+    seq: moment.seq,
+  };
 }

@@ -7,13 +7,14 @@ import type { CredentialType } from '../../core/names.ts';
 import type { Context } from '../../core/operation.ts';
 import type { PageRequest } from '../../core/page.ts';
 import type { CredentialPath } from '../../core/path.ts';
+import { withBudget } from '../../ledger/budgets.ts';
 import {
   type CredentialCursor,
   countCredentials,
   FIRST_CREDENTIAL,
   listCredentials as readCredentialPage,
 } from '../../store/credential-lists.ts';
-import { withBudget } from '../agents/agent-budgets.ts';
+import { type ApprovalAttempt, isUndecided } from '../approvals/approval-requests.ts';
 import { heldRetrieval } from '../approvals/held-requests.ts';
 import { type Listing, readListing } from '../paging.ts';
 import type { Vault } from '../vault.ts';
@@ -30,14 +31,13 @@ export function retrieveCredential(
   request: RetrieveRequest,
   disconnectSignal?: () => AbortSignal,
 ): Promise<RetrievalResult> {
-  const { approvals, budgets, clock } = vault;
-  const work = () =>
-    approvals.resolve<RetrievalResult>(
-      context,
-      (ask) => retrieve(context, request, ask),
-      async () => heldRetrieval(request),
-      disconnectSignal,
-    );
+  const { ledger, approvals, budgets, clock } = vault;
+  const attempt = (ask: ApprovalAttempt | null) => retrieve(context, request, ask);
+  const work = async (): Promise<RetrievalResult> => {
+    const reply = await ledger.submit(attempt(null));
+    if (!isUndecided(reply)) return reply;
+    return approvals.hold(context, reply, attempt, heldRetrieval(request), disconnectSignal?.());
+  };
   return withBudget(budgets.leases, context, 1, clock.now(), work);
 }
 

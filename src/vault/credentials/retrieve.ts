@@ -20,9 +20,8 @@ import {
   approvalReads,
   requireApproval,
 } from '../approvals/approval-requests.ts';
-import { newLease } from '../leases/lease-operations.ts';
 import type { TtlSeconds } from '../policies/policy.ts';
-import { credentialAltered, credentialNotFound, retrievalAccess } from './access.ts';
+import { credentialAltered, credentialNotFound, newLease, retrievalAccess } from './access.ts';
 import { type Credential, type CredentialVersion, isKept, type Secret } from './credential.ts';
 
 export interface RetrieveRequest {

@@ -1,7 +1,7 @@
 /** Reads, renews and revokes leases. An agent sees and changes only its leases. SOURCE: docs/decisions.md, "Leases". */
 
 import type { BatchState } from '../../core/batch-state.ts';
-import { actorId, actorName, type Identity } from '../../core/identity.ts';
+import type { Identity } from '../../core/identity.ts';
 import {
   type ActorName,
   ADMIN,
@@ -11,7 +11,6 @@ import {
   actorResource,
   isOperatorName,
   type LeaseId,
-  type TokenHash,
 } from '../../core/names.ts';
 import {
   type Context,
@@ -24,7 +23,6 @@ import {
 } from '../../core/operation.ts';
 import type { CredentialPath } from '../../core/path.ts';
 import { access, credentialAltered, type Grantee, retrievalAccess } from '../credentials/access.ts';
-import type { Credential } from '../credentials/credential.ts';
 import { hasRole } from '../operators/operator.ts';
 import { type BulkRevocation, isWithinRetention, type Lease, statusOf } from './lease.ts';
 
@@ -158,30 +156,4 @@ export function listLeases(context: Context): Operation<{ agentId: AgentId | nul
   return operation({ context, permission: 'lease.list', resource: '*' }, ({ identity, moment }) =>
     succeeded({ agentId: isOfOperators(identity) ? null : identity.agent.id, now: moment.now }, null),
   );
-}
-
-export function newLease(
-  { identity, moment }: OperationInput,
-  kind: Lease['kind'],
-  { id: credentialId, path }: Credential,
-  version: number,
-  policyName: string,
-  ttlSeconds: number,
-  tokenHash: TokenHash | null,
-): Lease {
-  return {
-    id: moment.newId() as LeaseId,
-    kind,
-    agentId: actorId(identity),
-    credentialId,
-    agentName: actorName(identity),
-    path,
-    version,
-    policyName,
-    issuedAt: moment.now,
-    expiresAt: moment.now + ttlSeconds * 1000,
-    revokedAt: null,
-    tokenHash,
-    seq: moment.seq,
-  };
 }

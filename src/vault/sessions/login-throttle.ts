@@ -6,8 +6,8 @@
 import { Counter } from '../../core/measures.ts';
 import type { PrincipalName } from '../../core/names.ts';
 import { ApiError, type ApiErrorCode } from '../../engine/errors.ts';
+import { type Bucket, TokenBuckets } from '../../ledger/budgets.ts';
 import type { Clock } from '../../ledger/clock.ts';
-import { type Bucket, TokenBuckets } from '../../ledger/token-buckets.ts';
 
 type LoginResult = 'ok' | 'failed' | 'throttled' | 'error';
 

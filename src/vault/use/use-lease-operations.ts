@@ -11,9 +11,8 @@ import { type CredentialPath, PATH_PART } from '../../core/path.ts';
 import { optional } from '../../engine/field.ts';
 import { text } from '../../engine/kinds.ts';
 import { shape } from '../../engine/resource.ts';
-import { access, credentialNotFound } from '../credentials/access.ts';
+import { access, credentialNotFound, newLease } from '../credentials/access.ts';
 import type { Lease } from '../leases/lease.ts';
-import { newLease } from '../leases/lease-operations.ts';
 import { givenTtlSeconds, type TtlSeconds } from '../policies/policy.ts';
 import { PURPOSE } from './upstream-url.ts';
 

@@ -31,11 +31,10 @@ import {
   requireApproval,
 } from '../approvals/approval-requests.ts';
 import { draftEntry, type UseFields } from '../audit/audit-entry.ts';
-import { access } from '../credentials/access.ts';
+import { access, newLease } from '../credentials/access.ts';
 import type { Secret } from '../credentials/credential.ts';
 import { decryptVersion, findVersion } from '../credentials/retrieve.ts';
 import { type Lease, statusOf } from '../leases/lease.ts';
-import { newLease } from '../leases/lease-operations.ts';
 import { givenTtlSeconds, type TtlSeconds } from '../policies/policy.ts';
 import { type BaseUrlRequest, resolveRequest, useFieldsOf } from './base-url.ts';
 import { METHOD, type Placement, type Target, type UseRequest } from './target.ts';

@@ -10,16 +10,17 @@ import type { BrokerHead, HeaderPairs, UpstreamRequestSpec, UseResult } from '..
 import { Counter } from '../../core/measures.ts';
 import type { ActorName, EntryId } from '../../core/names.ts';
 import type { Context, Operation } from '../../core/operation.ts';
+import { withBudget } from '../../ledger/budgets.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
 import type { StoredChange } from '../../store/stored-data.ts';
-import { withBudget } from '../agents/agent-budgets.ts';
 import type { ApprovalHolds } from '../approvals/approval-holds.ts';
-import { UseDecisions } from '../approvals/held-requests.ts';
+import { isUndecided } from '../approvals/approval-requests.ts';
+import { type AdmittedCall, HeldUses } from '../approvals/held-requests.ts';
 import { USE_ENDS, type UseEnd } from '../audit/audit-entry.ts';
 import type { Vault } from '../vault.ts';
 import type { Admission, UseLimits } from './use-limits.ts';
 import type { AdmittedRequest, BrokeredRequest } from './use-operations.ts';
-import { checkUse, endUse } from './use-operations.ts';
+import { checkUse, endUse, startUse } from './use-operations.ts';
 
 /** A brokered request with its headers and its body. */
 export interface ReceivedRequest extends BrokeredRequest {
@@ -83,7 +84,7 @@ export class Uses {
   readonly #ledger: Ledger;
   readonly #broker: BrokerClient;
   readonly #limits: UseLimits;
-  readonly #decisions: UseDecisions;
+  readonly #held: HeldUses;
   readonly #networks: NetworkLimits;
   /** The key is the id of the intent's entry. The requests that were checked longest ago come first. */
   readonly #running = new Map<EntryId, Running>();
@@ -103,7 +104,7 @@ export class Uses {
     this.#ledger = ledger;
     this.#broker = broker;
     this.#limits = limits;
-    this.#decisions = new UseDecisions(approvals);
+    this.#held = new HeldUses(approvals);
     this.#networks = networks;
   }
 
@@ -111,15 +112,19 @@ export class Uses {
     return this.#running.size;
   }
 
+  async #decide(context: Context, requested: ReceivedRequest): Promise<AdmittedCall> {
+    const reply = await this.#ledger.submit(startUse(context, requested, null));
+    if (isUndecided(reply)) return this.#held.hold(context, reply, requested);
+    return { admitted: reply, call: requested, release: () => undefined };
+  }
+
   /** Resolves when the head of the upstream's response has arrived. @throws RATE_LIMITED; the decision's error */
   async start(context: Context, requested: ReceivedRequest): Promise<ActiveRequest> {
     const admission = await this.#limits.admit(context, requested.path);
-    const { admitted, call, release } = await this.#decisions
-      .decide(context, requested)
-      .catch((error: unknown): never => {
-        admission.cancel();
-        throw error;
-      });
+    const { admitted, call, release } = await this.#decide(context, requested).catch((error: unknown): never => {
+      admission.cancel();
+      throw error;
+    });
     const running: Running = {
       context,
       admitted,
