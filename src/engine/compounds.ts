@@ -97,7 +97,7 @@ export function record<F extends Fields, const W extends string | undefined = un
   return field<ValueOf<F>, InputOf<F>, ReplyOf<F>, W>(form, options, {
     read(given, where, problems) {
       if (!isRecord(given)) {
-        problems.push(`${where}: must be an object with ${needsOne ? `one or more of ${known}` : membersOf(fields)}`);
+        problems.push(`${where}: must be an object${needsOne ? ` with one or more of ${known}` : membersOf(fields)}`);
         return undefined;
       }
       if (needsOne && !inputs.some((name) => given[name] !== undefined)) {
@@ -124,8 +124,9 @@ function membersOf(fields: Fields): string {
   const required = entriesOf(fields).filter(({ field: { presence } }) => presence === 'required');
   const names = required.map(({ wire }) => wire);
   const others = wireNames(fields).filter((name) => !names.includes(name));
-  if (names.length === 0) return `optional fields: ${others.join(', ')}`;
-  return `${names.join(', ')}${others.length === 0 ? '' : `, and optionally ${others.join(', ')}`}`;
+  if (names.length > 0)
+    return ` with ${names.join(', ')}${others.length === 0 ? '' : `, and optionally ${others.join(', ')}`}`;
+  return others.length === 0 ? '' : ` with optional fields: ${others.join(', ')}`;
 }
 
 type Kinds = Readonly<Record<string, Fields>>;

@@ -296,18 +296,20 @@ export interface GivenRequest {
   readonly body: unknown;
 }
 
-const DIGITS = /^\d{1,15}$/;
-
 /** In a URL a number is a text of digits. Other texts stay, and the field rejects them. */
-function inUrl({ form }: AnyField, given: unknown): unknown {
-  return form.kind === 'integer' && typeof given === 'string' && DIGITS.test(given) ? Number(given) : given;
+function inUrl({ form }: AnyField, given: unknown, digits: RegExp): unknown {
+  return form.kind === 'integer' && typeof given === 'string' && digits.test(given) ? Number(given) : given;
 }
+
+const DIGITS = /^\d{1,15}$/;
+/** Without zeros in front, so that a resource has one address. */
+const CANONICAL_DIGITS = /^(?:0|[1-9]\d{0,14})$/;
 
 /** @throws INVALID_REQUEST */
 function readParams<P extends Fields>(fields: P, given: GivenRequest['params']): ValueOf<P> {
   const values = entriesOf(fields).map(({ property, wire, field }) => [
     property,
-    parseField(field, inUrl(field, given[wire]), wire) as Memory<P[string]>,
+    parseField(field, inUrl(field, given[wire], CANONICAL_DIGITS), wire) as Memory<P[string]>,
   ]);
   return Object.fromEntries(values) as ValueOf<P>;
 }
@@ -321,7 +323,9 @@ function readQuery<Q extends Fields>(of: Shape<Q>, given: GivenRequest['query'])
   }
   const repeated = names.find((name) => Array.isArray(given[name]));
   if (repeated !== undefined) throw invalidRequest(repeated, 'must be given once');
-  return of.parse(Object.fromEntries(entriesOf(of.fields).map(({ wire, field }) => [wire, inUrl(field, given[wire])])));
+  return of.parse(
+    Object.fromEntries(entriesOf(of.fields).map(({ wire, field }) => [wire, inUrl(field, given[wire], DIGITS)])),
+  );
 }
 
 /** A request without a body has an empty one, unless a field is required. @throws INVALID_REQUEST */

@@ -89,7 +89,7 @@ test('the bodies of this file have only fields of the table', () => {
   assertKeys(FIELDS, [...known].join(' '));
 });
 
-test('an error inside a field names its location, and no key of a map', async () => {
+test('an error names the location of the field, and no key of a map', async () => {
   const put = (body: object) => admin.put('/api/v1/targets/some/path', body);
   const use = (headers: object) =>
     admin.post('/api/v1/use', { path: 'some/path', method: 'GET', url: 'https://api.example.com/', headers });
@@ -119,6 +119,11 @@ test('an error inside a field names its location, and no key of a map', async ()
       use({ a: 'secret\n' }),
       'headers: must have values of at most 16384 Latin-1 characters without control characters',
     ],
+    [
+      admin.put('/api/v1/operators/some', { roles: ['viewer'], identity: false }),
+      'identity: must be an object with optional fields: subject, email, or null',
+    ],
+    [admin.get('/api/v1/audit/entries/007/proof'), 'seq: must be a whole number, 1 to 999999999999999'],
   ];
   for (const [answer, message] of cases) assert.equal(assertRejected(await answer, 'INVALID_REQUEST'), message);
 });

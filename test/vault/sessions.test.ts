@@ -93,6 +93,8 @@ test('a signature has one spelling: canonical base64', () => {
   const proof = { challenge_id: crypto.randomUUID(), agent_name: 'ci' };
   const signatureIn = (signature: string) => VerifyRequest.parse({ ...proof, signature }).signature;
   assert.equal(signatureIn(text), text);
+  // A wrong length is a failed login.
+  assert.equal(signatureIn('A'.repeat(8000)).length, 8000);
   for (const other of [
     '',
     text.replaceAll('=', ''),

@@ -229,8 +229,8 @@ export const signInRoutes: readonly Route[] = [
     body: RegistrationRequest,
     data: replySchema(Passkey),
     async handle({ vault, browser, body, ...call }) {
-      const page = browser.requirePasskeyOrigin();
-      return { data: Passkey.toReply(await registerPasskey(vault, page, registrarOf(call, body.code), body)) };
+      const registrar = registrarOf(call, body.code);
+      return { data: Passkey.toReply(await registerPasskey(vault, browser.requirePasskeyOrigin(), registrar, body)) };
     },
   }),
   publicRoute({

@@ -134,7 +134,10 @@ const replacedIdentity = {
     record(GIVEN_IDENTITY, { title: 'ReplacedIdentity' }).form,
     { description: 'Left out: it stays. Null: it is removed.' },
     {
-      read: (given, where, problems) => (given === null ? 'removed' : GivenIdentity.read(given, where, problems)),
+      read(given, where, problems) {
+        const identity = nullable(GivenIdentity).read(given, where, problems);
+        return identity === null ? 'removed' : identity;
+      },
       write: () => null,
       restore: () => 'removed' as const,
       covers: Object.is,

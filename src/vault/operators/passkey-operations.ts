@@ -24,7 +24,8 @@ import { enrolmentCode, type Origin } from '../sessions/sign-in-operations.ts';
 import { hasRole, LABEL, MAX_PASSKEYS, type Operator, PASSKEY_ID, type Passkey, type PasskeyId } from './operator.ts';
 import { rejectLastSignIn } from './operator-operations.ts';
 
-const base64url = text(grammar.matching(/^[A-Za-z0-9_-]*$/, [0, 32_768], 'must be base64url'));
+/** WHY any text: one that does not decode is a failed sign-in, which is recorded. */
+const base64url = anyText({}, { minLength: 0, maxLength: 32_768, pattern: '^[A-Za-z0-9_-]*$' });
 /** What a browser made. Later browsers may add fields. SOURCE: WebAuthn, level 3, section 5.1. */
 const ofBrowser = <F extends Fields>(title: string, fields: F) => record(fields, { title, isOpen: true });
 const MADE = {

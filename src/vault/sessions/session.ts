@@ -2,6 +2,7 @@
 import * as grammar from '../../core/grammars.ts';
 import type { AgentId, ChallengeId, TokenHash } from '../../core/names.ts';
 import { list, record } from '../../engine/compounds.ts';
+import { invalidRequest } from '../../engine/errors.ts';
 import { type Grammar, nullable, optional, type ValueOf } from '../../engine/field.ts';
 import { anyText, boolean, count, oneOf, text, time } from '../../engine/kinds.ts';
 import { shape, stored } from '../../engine/resource.ts';
@@ -79,14 +80,19 @@ export const SignInMethods = shape('SignInMethods', {
   setup: boolean({ description: 'Whether no operator exists yet.' }),
 });
 
+const CANONICAL_BASE64 =
+  /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)$/;
+/** WHY of any length: one of another length is a failed login, not a malformed request. */
 const SIGNATURE: Grammar<string> = {
-  ...grammar.matching(
-    /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)$/,
-    [4, 4096],
-    'must be canonical base64',
-  ),
+  pattern: CANONICAL_BASE64,
+  minLength: 4,
+  maxLength: 4096,
   annotations: { contentEncoding: 'base64' },
   description: 'Base64 of the Ed25519 signature over the decoded nonce.',
+  parse(given, field) {
+    if (CANONICAL_BASE64.test(given)) return given;
+    throw invalidRequest(field, 'must be canonical base64');
+  },
 };
 const challengeId = text(grammar.id<ChallengeId>(), { wire: 'challenge_id' });
 
@@ -96,5 +102,4 @@ export const Challenge = shape('Challenge', {
   nonce: anyText({ description: 'Base64 of 32 bytes; sign the decoded bytes.' }, { contentEncoding: 'base64' }),
   expiresAt: time({ wire: 'expires_at' }),
 });
-/** A signature of another length is a failed login, not a malformed request. */
 export const VerifyRequest = shape('VerifyRequest', { challengeId, agentName, signature: text(SIGNATURE) });
