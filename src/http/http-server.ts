@@ -19,6 +19,7 @@ import { ApiError } from '../engine/errors.ts';
 import { OVERLOADED } from '../ledger/fair-queue.ts';
 import type { Vault } from '../vault/vault.ts';
 import { hasAuthentication, rejectBrowser } from './browser-session.ts';
+import { CoalescingBody } from './coalescing-body.ts';
 import { ConnectionLimits } from './connection-limits.ts';
 import {
   allowHalfOpen,
@@ -39,6 +40,7 @@ import { addConsole, isConsolePage } from './console.ts';
 import { defaultError, toApiError, toErrorResponse } from './errors.ts';
 import { checkRequest } from './guard.ts';
 import { checkPermission, findStrayToken, identifyCaller } from './identify-caller.ts';
+import { InputTurns } from './input-turns.ts';
 import { errorHeaders, isBaseUrl, mayTakeLonger, registerProxyRoutes, USE_ROUTE } from './proxy-routes.ts';
 import { addRoutes } from './register-routes.ts';
 import type { RequestLog, RequestMeasures, RouteMeasures } from './request-measures.ts';
@@ -106,6 +108,7 @@ export function createServer(parts: HttpParts): HttpServer {
   const connections = new ConnectionLimits(app.server, newRequestId);
   measures.openConnections = () => connections.total;
   setTimeouts(app.server, timeouts);
+  const inputs = new InputTurns(app.server, tls !== null);
   const order = new RequestOrder(app.server, (socket) => connections.recordIdle(socket));
   const unread = new UnreadResponses(
     () => order.answering(),
@@ -165,6 +168,7 @@ export function createServer(parts: HttpParts): HttpServer {
     function admit(auth: AuthContext): void {
       request.auth = auth;
       connections.protect(request.raw.socket, auth);
+      inputs.prefer(request.raw.socket);
       start(() => checkPermission(parts.vault, request, done));
     }
   });
@@ -173,7 +177,8 @@ export function createServer(parts: HttpParts): HttpServer {
     if (!hasUnreadBody(request.raw)) return done(null, payload);
     largeBodies.enter(callerKey(request), request, reply.raw, () => {
       continueIfExpected(request.raw, reply.raw);
-      done(null, payload);
+      const isChunked = request.headers['transfer-encoding'] !== undefined;
+      done(null, isChunked ? new CoalescingBody(request.raw) : payload);
     });
   });
   app.addHook('onSend', (request, reply, _payload, done) => {

@@ -1,7 +1,7 @@
 /**
- * Takes what connections send in small pieces, in turns. WHY: Node's parser takes a block of 64 KiB at once, and a block
- * may contain 2,500 requests, or 10,000 chunks of one byte. The blocks of many connections would keep the server from
- * all other work for seconds, also after each connection was closed for its first requests.
+ * Takes what connections send in small pieces, in turns. WHY: Node's parser takes a block of 64 KiB at once, and a
+ * block may contain 2,500 requests, or 10,000 chunks of one byte. The blocks of many connections would keep the server
+ * from all other work for seconds, also after each connection was closed for its first requests.
  */
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';

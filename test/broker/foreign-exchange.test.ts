@@ -100,6 +100,12 @@ test('interim responses without end are the fault of the upstream', async (t) =>
   }
 });
 
+test('empty lines without end in place of a response are the fault of the upstream', async (t) => {
+  const pieces = [Buffer.from('\r\n'.repeat(256 * 1024))];
+  const { port } = await startHostilePeer(t, () => ({ pieces, end: 'stay' }));
+  assert.equal(await failureOf(broker.use(specFor({ port, caPem: null }), null)), 'protocol');
+});
+
 test('an exception about one stream of the channel is recorded as failed, and the others go on', async () => {
   const [ours, theirs] = duplexPair();
   const server = new Channel(theirs, {

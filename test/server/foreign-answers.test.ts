@@ -56,6 +56,12 @@ test('interim responses without end fail the request, and nothing waits for its 
   }
 });
 
+test('empty lines without end in place of a response fail the request, and nothing waits for its time-out', async (t) => {
+  const pieces = [Buffer.from('\r\n'.repeat(256 * 1024))];
+  const { port } = await startHostilePeer(t, () => ({ pieces, end: 'stay' }));
+  await assert.rejects(directFetch()(`http://127.0.0.1:${port}/`), TypeError);
+});
+
 test('a sign-in at a provider whose metadata is too long or unusable is 503', async (t) => {
   let metadata = '';
   const port = await startHttpReceiver(t, (_call, response) => {
