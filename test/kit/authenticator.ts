@@ -54,7 +54,8 @@ export class Authenticator {
   /** Incremented with each signature. Once a test sets it to 0, it stays 0. */
   counter: number;
 
-  constructor(counter = 0, id = base64url(randomBytes(32))) {
+  /** `padding`: the bytes of a member of the public key that no algorithm uses. */
+  constructor(counter = 0, id = base64url(randomBytes(32)), padding = 0) {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const { x = '', y = '' } = publicKey.export({ format: 'jwk' });
     this.#key = privateKey;
@@ -66,6 +67,7 @@ export class Authenticator {
       [-2, Buffer.from(x, 'base64url')],
       [-3, Buffer.from(y, 'base64url')],
     ]);
+    if (padding > 0) this.#publicKey.set(99, Buffer.alloc(padding));
     this.id = id;
     this.counter = counter;
   }

@@ -231,6 +231,15 @@ test('a registration with a certificate, another origin, or an unverified user i
   assert.match(answer.text, /the attestation has certificates/);
 });
 
+test('a passkey whose key is longer than its stored field is rejected', async () => {
+  const name = newName();
+  const code = await invite(service, name);
+  const answer = await browser.enrol(code, new Authenticator(0, undefined, 6100));
+  assertInvalid(answer, 'response');
+  assert.match(answer.text, /response\.publicKey: must be base64url of at most 8192 characters/);
+  assert.equal((await browser.enrol(code, new Authenticator(0, undefined, 6000))).status, 201);
+});
+
 test('passkeys work at localhost and the port of the server, and errors say so', async () => {
   const { port } = new URL(origin);
   const literal = createClient(service.address, null);

@@ -49,7 +49,7 @@ export const LABEL = {
     throw invalidRequest(field, `must be 1 to ${MAX_LABEL_LENGTH} characters without control characters`);
   },
 };
-const COSE_KEY = grammar.matching(/^[A-Za-z0-9_-]{1,8192}$/, [1, 8192], 'must be base64url');
+const COSE_KEY = grammar.matching(/^[A-Za-z0-9_-]{1,8192}$/, [1, 8192], 'must be base64url of at most 8192 characters');
 const TRANSPORT = grammar.matching(/^[a-z0-9-]{1,64}$/, [1, 64], 'must be the name of a transport');
 
 export const Passkey = shape('Passkey', {

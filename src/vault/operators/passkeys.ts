@@ -15,12 +15,13 @@ import {
   type WebOrigin,
 } from '../../crypto/webauthn.ts';
 import { invalidRequest } from '../../engine/errors.ts';
+import { parseField } from '../../engine/field.ts';
 import type { DraftOf } from '../../engine/resource.ts';
 import type { Secret } from '../credentials/credential.ts';
 import type { CurrentSession } from '../sessions/session.ts';
 import { type Origin, PASSKEY_CHALLENGE_LIFE_MS, signInByPasskey } from '../sessions/sign-in-operations.ts';
 import type { Vault } from '../vault.ts';
-import { MAX_PASSKEYS, type Operator, PASSKEY_ID, type Passkey } from './operator.ts';
+import { MAX_PASSKEYS, type Operator, Passkey } from './operator.ts';
 import {
   type AssertionRequest,
   addOwnPasskey,
@@ -142,20 +143,21 @@ export async function registerPasskey(
   const response = { ...given, response: attestation };
   const checked = await checkRegistration(response, challengeOf(vault, challengeId, operator.id, page), page);
   if (checked.failure !== null) throw invalidRequest('response', `cannot be registered: ${checked.failure}`);
-  const { failure: _, ...made } = checked;
+  const { id, publicKey, counter } = Passkey.fields;
   // Browsers may name transports that are not known here.
   const known = (transports ?? []).filter((each) => /^[a-z-]{1,20}$/.test(each)).slice(0, 8);
   const request: PasskeyRegistration = {
     operatorId: operator.id,
     challengeId,
     challengeExpiresAt: challenge.issuedAt + PASSKEY_CHALLENGE_LIFE_MS,
+    // WHY parsed: an authenticator makes these values, and the library does not know the rules of the stored row.
     passkey: {
-      id: PASSKEY_ID.parse(made.id, 'response.id'),
-      publicKey: made.publicKey,
-      counter: made.counter,
-      transports: known,
+      id: parseField(id, checked.id, 'response.id'),
+      publicKey: parseField(publicKey, checked.publicKey, 'response.publicKey'),
+      counter: parseField(counter, checked.counter, 'response.counter'),
+      transports: parseField(Passkey.fields.transports, known, 'response.transports'),
       label,
-      isSynced: made.isSynced,
+      isSynced: checked.isSynced,
     },
   };
   if (registrar.kind === 'session') return ledger.submit(addOwnPasskey(registrar.context, request));
