@@ -11,6 +11,7 @@ import type { Environment } from '../flags/flag.ts';
 import { UsageError } from '../platform/errors.ts';
 import { readSecretBytes } from '../platform/private-files.ts';
 import { DEFAULT_APPLICATION_NAME, type PostgresAddress, parseAddress } from '../store/postgres/database-url.ts';
+import { isIssuer } from '../vault/operators/operator.ts';
 
 const MAX_NAME_LENGTH = 253;
 /** SOURCE: RFC 1123, section 2.1. */
@@ -180,7 +181,9 @@ export function parseOidc(
     throw new UsageError('--oidc-client-id and --oidc-client-secret-file need --oidc-issuer.');
   }
   const url = URL.parse(issuer);
-  if (url === null || !isPrivateUrl(url) || url.search !== '' || url.hash !== '' || url.username !== '')
+  const isPlainUrl = url !== null && url.search === '' && url.hash === '' && url.username === '';
+  // WHY `isIssuer` too: `URL` ignores line breaks and accepts any length, and the rows of operators contain the issuer.
+  if (!isPlainUrl || !isPrivateUrl(url) || !isIssuer(issuer))
     throw new UsageError('--oidc-issuer must be https://HOST or https://HOST/PATH; http:// only for this machine.');
   if (clientId === null || !CLIENT_ID.test(clientId))
     throw new UsageError('--oidc-issuer needs --oidc-client-id, 1 to 255 visible ASCII characters.');

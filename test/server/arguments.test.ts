@@ -193,6 +193,21 @@ test('the URL of another service is HTTPS, or HTTP on this machine', () => {
     }
 });
 
+test('the URL of the identity provider has the form that the rows of operators store', () => {
+  const given = (issuer: string) => readConfiguration([`--oidc-issuer=${issuer}`, '--oidc-client-id=leasehold'], {});
+  for (const issuer of [
+    'https://login.ex\nample',
+    ' https://login.example',
+    `https://login.example/${'x'.repeat(2048)}`,
+  ])
+    assert.throws(
+      () => given(issuer),
+      { name: 'UsageError', message: /^--oidc-issuer must be/ },
+      JSON.stringify(issuer),
+    );
+  assert.equal(given('https://login.example/a')?.oidc?.issuer, 'https://login.example/a');
+});
+
 test('the server accepts every network that the configuration accepts', async (t) => {
   const networks = [
     '10.0.0.1',

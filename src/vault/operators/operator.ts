@@ -6,9 +6,10 @@
 import * as grammar from '../../core/grammars.ts';
 import type { AgentId, Brand } from '../../core/names.ts';
 import { list, record } from '../../engine/compounds.ts';
-import { invalidRequest } from '../../engine/errors.ts';
+import { invalidRequest, ruleBroken } from '../../engine/errors.ts';
 import {
   byDefault,
+  type Grammar,
   type InputOf,
   internal,
   nullable,
@@ -66,7 +67,12 @@ export const Passkey = shape('Passkey', {
 export type Passkey = ValueOf<typeof Passkey.fields>;
 
 const ISSUER = grammar.matching(/^https?:\/\/[\x21-\x7e]{1,2048}$/, [8, 2056], 'must be the URL of a provider');
-const SUBJECT = grammar.matching(/^[\x21-\x7e]{1,255}$/, [1, 255], 'must be 1 to 255 visible ASCII characters');
+/** SOURCE: OpenID Connect Core 1.0, section 2: at most 255 ASCII characters, so a space is one of them. */
+const SUBJECT = grammar.matching(
+  /^[\x20-\x7e]{1,255}$/,
+  [1, 255],
+  'must be 1 to 255 visible ASCII characters or spaces',
+);
 const EMAIL = grammar.matching(/^[^\s@\p{C}]{1,64}@[^\s@\p{C}]{1,255}$/u, [3, 320], 'must be an e-mail address');
 
 /** The subject, or an e-mail address that the first sign-in binds to the subject that the provider vouches for. */
@@ -174,6 +180,20 @@ export interface IdentityClaims {
   readonly subject: string;
   readonly email: string | null;
   readonly isEmailVerified: boolean;
+}
+
+const matches = (rule: Grammar<string>, given: string): boolean => ruleBroken(() => rule.parse(given, '')) === null;
+
+export const isIssuer = (given: string): boolean => matches(ISSUER, given);
+
+/**
+ * Null for claims whose issuer or subject breaks the rule of the stored field: the first sign-in stores the subject.
+ * An e-mail address that breaks its rule is dropped, because no operator can have it.
+ */
+export function checkedClaims(claims: IdentityClaims): IdentityClaims | null {
+  const { issuer, subject, email } = claims;
+  if (!isIssuer(issuer) || !matches(SUBJECT, subject)) return null;
+  return { ...claims, email: email !== null && matches(EMAIL, email) ? email : null };
 }
 
 /** WHY ASCII only: other letters, such as the Kelvin sign, would fold to the address of another person. */

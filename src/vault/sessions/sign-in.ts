@@ -8,6 +8,7 @@ import type { Context } from '../../core/operation.ts';
 import { decodeHandoff, decodeState, encodeHandoff, encodeState, stateSecrets } from '../../crypto/sign-in-codes.ts';
 import { encodeChallengeId, hashToken, newToken } from '../../crypto/tokens.ts';
 import type { Secret } from '../credentials/credential.ts';
+import { checkedClaims } from '../operators/operator.ts';
 import type { OidcClient } from '../ports.ts';
 import type { Vault } from '../vault.ts';
 import type { CurrentSession } from './session.ts';
@@ -45,7 +46,8 @@ export async function signInWithIdentity(
   if (issued === null || clock.now() >= issued.issuedAt + OIDC_STATE_LIFE_MS)
     throw toApiError({ code: 'sign_in_failed' });
   const attempt = async (): Promise<CurrentSession & { token: Secret }> => {
-    const claims = await oidc.redeem({ redirectUri, state, ...stateSecrets(keys.challenge, issued.id) }, code);
+    const vouched = await oidc.redeem({ redirectUri, state, ...stateSecrets(keys.challenge, issued.id) }, code);
+    const claims = vouched === null ? null : checkedClaims(vouched);
     const token = newToken('lhs_');
     const request = {
       claims,
