@@ -13,7 +13,14 @@ import { transitSlots } from '../../src/server/slots/transit.ts';
 import type { KeySlot, SlotKind, StoredKeys, VaultId } from '../../src/vault/keys/keyset.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 import { temporaryDirectory } from '../kit/directory.ts';
-import { AWS_CREDENTIALS, startKms, startTransit, TRANSIT_TOKEN, useAwsEnvironment } from '../kit/key-services.ts';
+import {
+  AWS_CREDENTIALS,
+  serve,
+  startKms,
+  startTransit,
+  TRANSIT_TOKEN,
+  useAwsEnvironment,
+} from '../kit/key-services.ts';
 import { assertRejected } from '../kit/responses.ts';
 import { startTestService } from '../kit/service.ts';
 import { copyVault } from './vaults.ts';
@@ -50,6 +57,31 @@ test('a slot whose service encrypts and does not decrypt is not added', async (t
     slotSecretsOf(configurationWith({ awsKms }), NO_FILE).create('aws-kms', 'alias/leasehold', VAULT),
     /cannot be decrypted: AWS KMS returned AccessDeniedException for Decrypt/,
   );
+});
+
+test('a slot whose service returns a value that cannot be stored is not added', async (t) => {
+  const NOT_STORED = {
+    code: 'INVALID_REQUEST',
+    message: /key service returned a value that cannot be stored\. parameters: must have values that are well-formed/,
+  };
+  const made = { ciphertext: '', calls: 0 };
+  const address = await serve(t, () => {
+    made.calls += 1;
+    return { status: 200, body: { data: made } };
+  });
+  const transit = { address, tokenFile, caFile: null, mount: 'transit' };
+  const secrets = slotSecretsOf(configurationWith({ transit }), NO_FILE);
+  for (const ciphertext of ['x'.repeat(8193), 'vault:v1:\u0000', 'vault:v1:\ud800']) {
+    made.ciphertext = ciphertext;
+    await assert.rejects(secrets.create('transit', 'leasehold', VAULT), NOT_STORED);
+  }
+  // Nothing was decrypted.
+  assert.equal(made.calls, 3);
+  useAwsEnvironment(t);
+  const CiphertextBlob = Buffer.alloc(6145).toString('base64');
+  const endpoint = await serve(t, () => ({ status: 200, body: { CiphertextBlob } }));
+  const kms = slotSecretsOf(configurationWith({ awsKms: { endpoint } }), NO_FILE);
+  await assert.rejects(kms.create('aws-kms', 'alias/leasehold', VAULT), NOT_STORED);
 });
 
 for (const [name, environment] of [

@@ -1,6 +1,7 @@
 /** The kinds of unattended slots, from the server's configuration. */
-import { ApiError, invalidRequest } from '../../engine/errors.ts';
-import type { SlotKind, SlotParameters, VaultId } from '../../vault/keys/keyset.ts';
+import { ApiError, invalidRequest, ruleBroken } from '../../engine/errors.ts';
+import { parseField } from '../../engine/field.ts';
+import { KeySlot, type SlotKind, type SlotParameters, type VaultId } from '../../vault/keys/keyset.ts';
 import type { NewSlotSecret, SlotSecretResult, SlotSecrets } from '../../vault/ports.ts';
 import type { Configuration } from '../configuration.ts';
 import type { RootKeyFile } from '../open-keys.ts';
@@ -25,6 +26,7 @@ export function slotSecretsOf(configuration: SlotConfiguration, rootKeyFile: Roo
       const port = kinds[kind];
       if (port === undefined) throw invalidRequest('kind', 'the server cannot make a slot of this kind');
       const created = await create(port, key, vaultId);
+      assertStorable(created);
       await assertOpens(port, created, vaultId);
       return created;
     },
@@ -41,6 +43,16 @@ async function create(port: SlotKindPort, key: string | null, vaultId: VaultId):
   } catch (error) {
     throw error instanceof SlotKindError ? new ApiError('INVALID_REQUEST', error.message) : error;
   }
+}
+
+/** Checks the parameters, which contain what a service returned, by the rule of the stored row. @throws INVALID_REQUEST */
+function assertStorable({ parameters }: NewSlotSecret): void {
+  const broken = ruleBroken(() => parseField(KeySlot.fields.parameters, parameters, 'parameters'));
+  if (broken === null) return;
+  throw new ApiError(
+    'INVALID_REQUEST',
+    `The slot was not added, because the key service returned a value that cannot be stored. ${broken}.`,
+  );
 }
 
 /** Never rejects: another slot may open the vault, even if this one fails. */
