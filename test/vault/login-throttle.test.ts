@@ -56,14 +56,35 @@ async function triesOfMany(limiter: LoginThrottle, count: number, stem: string, 
 
 const had = (waits: readonly number[]): number => waits.filter((wait) => wait === 0).length;
 
-test('an attempt that ends with another code is charged where its caller says so', async () => {
+test('an attempt that ends with UNAVAILABLE is charged only at the identity provider', async () => {
   const limiter = new LoginThrottle();
   const fail = () => Promise.reject(new ApiError('UNAVAILABLE', 'out of reach', 1));
-  const attempt = (charged: readonly ('AUTH_FAILED' | 'UNAVAILABLE')[]) =>
-    limiter.run(null, ADDRESS, at(NOW), fail, charged).catch((error: ApiError) => error.code);
-  for (let n = 0; n < 301; n++) assert.equal(await attempt(['AUTH_FAILED']), 'UNAVAILABLE');
-  for (let n = 0; n < 300; n++) assert.equal(await attempt(['AUTH_FAILED', 'UNAVAILABLE']), 'UNAVAILABLE');
-  assert.equal(await attempt(['AUTH_FAILED', 'UNAVAILABLE']), 'RATE_LIMITED');
+  const codeOf = (attempt: Promise<unknown>) => attempt.catch((error: ApiError) => error.code);
+  for (let n = 0; n < 301; n++) assert.equal(await codeOf(limiter.run(null, ADDRESS, at(NOW), fail)), 'UNAVAILABLE');
+  for (let n = 0; n < 300; n++)
+    assert.equal(await codeOf(limiter.runAtProvider(ADDRESS, at(NOW), fail)), 'UNAVAILABLE');
+  assert.equal(await codeOf(limiter.runAtProvider(ADDRESS, at(NOW), fail)), 'RATE_LIMITED');
+  assert.equal(had(await tries(limiter, 1, 'ci', ADDRESS)), 1);
+});
+
+test('eight sign-ins of an address and 32 in all wait for a provider; more are rejected, and logins do not wait', async () => {
+  const limiter = new LoginThrottle();
+  const silent = Promise.withResolvers<void>();
+  const outcomes: Promise<string>[] = [];
+  const begin = (address: string): void =>
+    void outcomes.push(outcomeOf(limiter.runAtProvider(address, at(NOW), () => silent.promise)));
+  const addresses = [ADDRESS, '198.51.100.1', '198.51.100.2', '2001:db8::1'];
+  for (const address of addresses) for (let n = 0; n < 9; n++) begin(address);
+  begin('2001:db8:1::1');
+  assert.equal(limiter.attempts.get('throttled'), 5);
+  const settle = limiter.tryAdmit(null, ADDRESS, NOW);
+  assert.ok(settle !== null);
+  settle(false);
+  silent.resolve();
+  const ended = await Promise.all(outcomes);
+  assert.equal(ended.filter((each) => each === 'ok').length, 32);
+  assert.equal(ended.filter((each) => each === 'RATE_LIMITED').length, 5);
+  assert.equal(await outcomeOf(limiter.runAtProvider(ADDRESS, at(NOW), async () => undefined)), 'ok');
 });
 
 test('60 attempts for one agent from one address may fail immediately, then one a second', async () => {
@@ -200,11 +221,6 @@ const SIGN_INS: Readonly<Record<string, (vault: Vault, origin: Origin) => Promis
     const body = { challenge_id: challengeId, response: answer };
     return signInWithPasskey(vault, origin, PAGE, AssertionRequest.parse(body));
   },
-  'an identity': (vault, origin) => {
-    const id = encodeChallengeId(vault.keys.challenge, NOW, false);
-    const state = encodeState(vault.keys.challenge, id, PAGE.origin);
-    return signInWithIdentity(vault, OIDC, origin, PAGE.origin, { code: 'a code', state });
-  },
 };
 
 for (const [what, signIn] of Object.entries(SIGN_INS)) {
@@ -216,6 +232,20 @@ for (const [what, signIn] of Object.entries(SIGN_INS)) {
     assert.equal(await outcome('198.51.100.1'), 'AUTH_FAILED');
   });
 }
+
+test('failed sign-ins with an identity are limited for their address, and are not charged to its logins', async (t) => {
+  const vault = await openVault(t, { time: { wall: () => NOW, monotonic: () => 0 } });
+  const outcome = (remoteAddr: string) => {
+    const state = encodeState(vault.keys.challenge, encodeChallengeId(vault.keys.challenge, NOW, false), PAGE.origin);
+    const request = { code: 'a code', state };
+    return outcomeOf(signInWithIdentity(vault, OIDC, { requestId: 'r', remoteAddr }, PAGE.origin, request));
+  };
+  assert.equal(await triesOfMany(vault.loginThrottle, 300, 'a'), 300);
+  for (let n = 0; n < 300; n++) assert.equal(await outcome(ADDRESS), 'AUTH_FAILED');
+  assert.equal(await outcome(ADDRESS), 'RATE_LIMITED');
+  assert.equal(await outcome('198.51.100.1'), 'AUTH_FAILED');
+  assert.deepEqual(await tries(vault.loginThrottle, 1, 'ci', '198.51.100.1'), [0]);
+});
 
 test('challenges and successful logins are not charged', async (t) => {
   const vault = await openVault(t);

@@ -1,6 +1,7 @@
 /**
- * Limits failed logins per pair of agent and address, and per address. The limit is checked before the signature, and
- * only a failed attempt is charged. SOURCE: docs/decisions.md, "Agents and sessions".
+ * Limits failed logins per pair of agent and address, and per address, and the sign-ins that wait for the identity
+ * provider. The limit is checked before the signature, and only a failed attempt is charged.
+ * SOURCE: docs/decisions.md, "Agents and sessions".
  */
 
 import { Counter } from '../../core/measures.ts';
@@ -14,26 +15,56 @@ type LoginResult = 'ok' | 'failed' | 'throttled' | 'error';
 /** Ends an attempt. Only a failed one is charged. */
 export type Settle = (hasFailed: boolean) => void;
 
+/** Sign-ins that may wait for the identity provider at the same time. Each holds a connection to it. */
+const MAX_REDEMPTIONS = 32;
+const MAX_REDEMPTIONS_OF_ADDRESS = 8;
+
 export class LoginThrottle {
   /** Per pair of agent and address. */
   readonly #byAgent = new TokenBuckets(60, 60_000);
   readonly #byAddress = new TokenBuckets(300, 30_000);
+  /** Per address, for sign-ins at the identity provider. */
+  readonly #atProvider = new TokenBuckets(300, 30_000);
+  #redemptions = 0;
   /** Attempts with a challenge of this server. `error`: neither the signature nor a limit decided. */
   readonly attempts = new Counter<LoginResult>(['ok', 'failed', 'throttled', 'error']);
   #settled = Promise.withResolvers<void>();
 
   /**
-   * Admits an attempt and runs it: charged if it ends with AUTH_FAILED, or with another of `charged`. `agent`: null
-   * while it is not known who signs in. @throws RATE_LIMITED
+   * Admits an attempt and runs it: charged if it ends with AUTH_FAILED. `agent`: null while it is not known who signs
+   * in. @throws RATE_LIMITED
    */
   async run<R>(
     agent: PrincipalName | null,
     remoteAddr: string | null,
     clock: Clock,
     attempt: () => Promise<R>,
-    charged: readonly ApiErrorCode[] = ['AUTH_FAILED'],
   ): Promise<R> {
-    const settle = await this.admit(agent, remoteAddr, clock);
+    return this.#run(await this.admit(agent, remoteAddr, clock), attempt, ['AUTH_FAILED']);
+  }
+
+  /**
+   * Runs a sign-in at the identity provider. WHY not with `run`: an attempt lasts as long as the provider takes, and
+   * logins from the same address would wait for its result. WHY UNAVAILABLE is charged: each attempt costs a request to
+   * the provider, which may have failed because of the code. @throws RATE_LIMITED
+   */
+  async runAtProvider<R>(remoteAddr: string | null, clock: Clock, attempt: () => Promise<R>): Promise<R> {
+    const bucket = this.#atProvider.at(addressPrefix(remoteAddr ?? 'local'), clock.now());
+    if (bucket.tokens < 1) throw this.#limited(this.#atProvider.waitSeconds(bucket));
+    if (bucket.reserved >= MAX_REDEMPTIONS_OF_ADDRESS || this.#redemptions >= MAX_REDEMPTIONS) {
+      this.attempts.add('throttled');
+      throw new ApiError('RATE_LIMITED', 'Too many sign-ins wait for the identity provider. Try again in 1 s.', 1);
+    }
+    bucket.reserved += 1;
+    this.#redemptions += 1;
+    const settle: Settle = (hasFailed) => {
+      this.#redemptions -= 1;
+      this.#settle([bucket], hasFailed);
+    };
+    return this.#run(settle, attempt, ['AUTH_FAILED', 'UNAVAILABLE']);
+  }
+
+  async #run<R>(settle: Settle, attempt: () => Promise<R>, charged: readonly ApiErrorCode[]): Promise<R> {
     try {
       const result = await attempt();
       settle(false);

@@ -61,8 +61,7 @@ export async function signInWithIdentity(
     const session = operator === null ? submit() : budgets.sessions.charge(operator.name, 1, clock.now(), submit);
     return { ...(await session), token };
   };
-  // WHY UNAVAILABLE too: each attempt costs a request to the provider, which may have failed because of the code.
-  return loginThrottle.run(null, origin.remoteAddr, clock, attempt, ['AUTH_FAILED', 'UNAVAILABLE']);
+  return loginThrottle.runAtProvider(origin.remoteAddr, clock, attempt);
 }
 
 /**
