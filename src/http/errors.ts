@@ -2,6 +2,7 @@
  * Maps thrown errors to responses: an `ApiError` keeps its code, errors of the framework receive one, and any other
  * error is a bug.
  */
+import type { IncomingMessage } from 'node:http';
 import { ERROR_STATUS } from '../api/errors.ts';
 import { ApiError, invalidRequest, PreconditionFailed } from '../engine/errors.ts';
 import { entityTag } from '../vault/header-digests.ts';
@@ -37,6 +38,14 @@ export function defaultError(code: keyof typeof MESSAGES): ApiError {
 
 export function undecodableTarget(): ApiError {
   return invalidRequest('target', 'must contain % only before two hexadecimal digits, and decode to UTF-8');
+}
+
+/**
+ * Whether a stream of a response ended early because the connection of its client is gone, before the head was sent.
+ * WHY the socket too: an early end of a stream is a defect while the client waits for the response.
+ */
+export function isAbandoned(error: unknown, { socket }: IncomingMessage): boolean {
+  return socket.destroyed && error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE';
 }
 
 export function toApiError(error: unknown): ApiError | null {

@@ -37,7 +37,7 @@ import {
   writeClientError,
 } from './connections.ts';
 import { addConsole, isConsolePage } from './console.ts';
-import { defaultError, toApiError, toErrorResponse } from './errors.ts';
+import { defaultError, isAbandoned, toApiError, toErrorResponse } from './errors.ts';
 import { checkRequest } from './guard.ts';
 import { checkPermission, findStrayToken, identifyCaller } from './identify-caller.ts';
 import { InputTurns } from './input-turns.ts';
@@ -226,7 +226,7 @@ function toBytes(body: string | Buffer): Uint8Array {
 }
 
 function sendError({ log, measures }: HttpParts, error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  if (error === CLIENT_DISCONNECTED) return reply.hijack();
+  if (error === CLIENT_DISCONNECTED || isAbandoned(error, request.raw)) return reply.hijack();
   const known = toApiError(error);
   if (known === null) log.unexpectedError(error, request.id);
   // A request that the framework itself rejects did not pass the `onRequest` hook.
