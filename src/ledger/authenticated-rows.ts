@@ -1,9 +1,9 @@
 /** MACs on the rows on which decisions depend: added when a row is stored, checked when it is read. */
-import type { Put } from '../core/change.ts';
+import type { Change, Put } from '../core/change.ts';
 import type { Resource, RowOf } from '../core/resources.ts';
 import { isMac, rowMac } from '../crypto/row-mac.ts';
 import type { VaultKeys } from '../crypto/vault-keys.ts';
-import { RESOURCE_TABLES } from '../store/schema.ts';
+import { KEY_SLOTS, RESOURCE_TABLES } from '../store/schema.ts';
 import type { Authenticated, StoredPut } from '../store/stored-data.ts';
 import type { Table } from '../store/table.ts';
 
@@ -11,6 +11,18 @@ type RowKey = VaultKeys['row'];
 
 export function withMac<R extends Resource>(key: RowKey, resource: R, row: RowOf[R]): Authenticated<RowOf[R]> {
   return { ...row, mac: rowMac(key, resource, valuesOf(resource, row)) };
+}
+
+/**
+ * INVARIANT: no row is stored whose values a restore would reject, wherever the values come from. Its operation has a
+ * defect, because it must check them itself, with an error for its caller. @throws Error
+ */
+export function assertStorable(change: Change): void {
+  let broken: string | null = null;
+  if (change.kind === 'put') broken = tableOf(change.resource).brokenRule(change.row);
+  if (change.kind === 'putKeySlot') broken = KEY_SLOTS.brokenRule(change.slot);
+  if (broken !== null)
+    throw new Error(`A row was not stored, because a value breaks the rule of its field: ${broken}.`);
 }
 
 export function toStoredPut(key: RowKey, { resource, row }: Put): StoredPut {
@@ -22,6 +34,9 @@ export function isAuthentic<R extends Resource>(key: RowKey, resource: R, row: A
 }
 
 function valuesOf<R extends Resource>(resource: R, row: RowOf[R]): Readonly<Record<string, unknown>> {
-  const table: Table<object> = RESOURCE_TABLES[resource];
-  return table.macValues(row);
+  return tableOf(resource).macValues(row);
+}
+
+function tableOf(resource: Resource): Table<object> {
+  return RESOURCE_TABLES[resource];
 }

@@ -25,7 +25,7 @@ import {
 } from '../vault/audit/audit-entry.ts';
 import type { StoredTreeNode } from '../vault/audit/proofs.ts';
 import { Secret } from '../vault/credentials/credential.ts';
-import { toStoredPut } from './authenticated-rows.ts';
+import { assertStorable, toStoredPut } from './authenticated-rows.ts';
 import { type DenialBudget, tooManyDenials } from './budgets.ts';
 import { type ChainTip, toStoredNodes } from './vault-state.ts';
 
@@ -86,6 +86,8 @@ export function decideBatch(
     let outcome: DecryptedOutcome;
     try {
       outcome = decryptOutcome(operation.decide(state, { now, seq: seq + 1, entryId, newId }), keys);
+      // ORDER: before any change is applied, so that a wrong row fails its own operation and not the batch.
+      for (const change of outcome.changes) assertStorable(change);
     } catch (error) {
       results.push({ kind: 'error', error: error instanceof Error ? error : new Error('thrown value') });
       continue;

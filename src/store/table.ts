@@ -18,6 +18,8 @@ export interface Column {
   readonly isNullable: boolean;
   /** The rule for a value in a backup, where bytes are base64 and JSON is text. */
   readonly rule: ValueRule;
+  /** The rule for the value in memory; null for bytes and MACs, which only the server makes. */
+  readonly inMemory: ValueRule | null;
   /** The number of the migration that added the column. */
   readonly since: number;
 }
@@ -59,7 +61,15 @@ export class Table<T> {
 
   /** The table of declared rows that have a MAC. */
   static withMac<F extends Fields>(spec: StoredSpec<F>): Table<Authenticated<ValueOf<F>>> {
-    const column: Column = { property: 'mac', name: 'mac', type: 'text', isNullable: false, rule: mac, since: 1 };
+    const column: Column = {
+      property: 'mac',
+      name: 'mac',
+      type: 'text',
+      isNullable: false,
+      rule: mac,
+      inMemory: null,
+      since: 1,
+    };
     return new Table<Authenticated<ValueOf<F>>>(spec, [...columnsOf(spec.fields), column]);
   }
 
@@ -114,6 +124,17 @@ export class Table<T> {
     return values;
   }
 
+  /** The rule that a value of the row breaks, behind the name of its column; null if a restore accepts the values. */
+  brokenRule(item: object): string | null {
+    const properties = item as Readonly<Record<string, unknown>>;
+    for (const { property, name, inMemory } of this.columns) {
+      const value = properties[property];
+      const broken = value === undefined ? null : (inMemory?.(value) ?? null);
+      if (broken !== null) return `${name} ${broken}`;
+    }
+    return null;
+  }
+
   encode(item: T): Value[] {
     const properties = item as Readonly<Record<string, Value | undefined>>;
     return this.columns.map(({ property, type }) => {
@@ -126,10 +147,18 @@ export class Table<T> {
 function columnsOf(fields: Fields): Column[] {
   return entriesOf(fields).map(({ property, field }) => {
     const type = typeOf(field);
-    const rule = isJson(type) ? rules.json(MAX_JSON_LENGTH, ruleOf(field)) : ruleOf(field);
+    const inMemory = ruleOf(field);
+    const rule = isJson(type) ? rules.json(MAX_JSON_LENGTH, inMemory) : inMemory;
     const isNullable = isOptional(field);
-    const name = toColumn(property);
-    return { property, name, type, isNullable, rule: isNullable ? orNull(type, rule) : rule, since: field.since };
+    return {
+      property,
+      name: toColumn(property),
+      type,
+      isNullable,
+      rule: isNullable ? orNull(type, rule) : rule,
+      inMemory: type === 'bytes' ? null : isNullable ? rules.nullable(inMemory) : inMemory,
+      since: field.since,
+    };
   });
 }
 

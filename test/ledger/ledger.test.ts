@@ -1,16 +1,23 @@
 // The ledger: decide, record, commit, then respond; in batches, in order, and with a bounded queue.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { AgentId } from '../../src/core/names.ts';
 import type { Operation } from '../../src/core/operation.ts';
+import { newId } from '../../src/crypto/primitives.ts';
 import { ApiError } from '../../src/engine/errors.ts';
 import { readHead } from '../../src/store/audit-log.ts';
 import type { StoreTransaction, WriteSet } from '../../src/store/stored-data.ts';
+import { registerAgent } from '../../src/vault/agents/agent-operations.ts';
 import { serviceEvent } from '../../src/vault/audit/lifecycle.ts';
 import { remove } from '../../src/vault/credentials/credential-operations.ts';
+import { addKeySlot } from '../../src/vault/keys/key-operations.ts';
+import type { SlotId, SlotName } from '../../src/vault/keys/keyset.ts';
 import { intent, result } from '../core/intents.ts';
 import { runVerifier, toExport } from '../crypto/python-verifier.ts';
+import { newAgentKey, toName } from '../vault/agents-fixture.ts';
 import {
   admin,
+  assertMemoryIsTheStore,
   get,
   inFrontOf,
   newGate,
@@ -61,6 +68,29 @@ test('no response is sent before its entry is on disk', async (t) => {
     (await readLog(vault.real)).some((entry) => entry.request_id === 'held'),
     true,
   );
+});
+
+test('a row with a value that breaks its rule fails its own operation, and neither the batch nor memory changes', async (t) => {
+  const vault = await openVault(t);
+  const agent = { id: newId() as AgentId, name: toName('ci'), description: '', publicKey: newAgentKey().publicKey };
+  const slot = { id: newId() as SlotId, name: 'bao' as SlotName, kind: 'transit', createdAt: 0 } as const;
+  const { publicKey } = agent;
+  const outcomes = await Promise.all([
+    put(vault, 'prod/first'),
+    vault.ledger.submit(registerAgent(admin(), { ...agent, description: 'a\u0000b' })).catch(String),
+    vault.ledger.submit(registerAgent(admin(), { ...agent, description: 'x'.repeat(70_000) })).catch(String),
+    vault.ledger
+      .submit(addKeySlot(admin(), { ...slot, publicKey, parameters: { ciphertext: '\ud800' } }))
+      .catch(String),
+    put(vault, 'prod/second'),
+  ]);
+  for (const outcome of outcomes.slice(1, 4))
+    assert.match(String(outcome), /^Error: A row was not stored, .*: (?:description|parameters) /);
+  assert.deepEqual(
+    (await readLog(vault.real)).map(({ resource }) => resource),
+    ['prod/first', 'prod/second'],
+  );
+  await assertMemoryIsTheStore(vault);
 });
 
 test('no response is sent before the commit has returned, even if it is on disk', async (t) => {

@@ -103,7 +103,7 @@ test('an identity names either a subject or an e-mail address, is one operatorâ€
   assertInvalid(await add({}), 'identity');
   assertInvalid(await add({ subject: 'a', email: 'a@example.com' }), 'identity');
   assertInvalid(await add({ email: 'none' }), 'identity');
-  assertInvalid(await add({ subject: 'a b' }), 'identity');
+  assertInvalid(await add({ subject: 'a\tb' }), 'identity');
   const name = newName();
   await add({ subject: 'sub-3' }, name);
   assertRejected(await add({ subject: 'sub-3' }), 'ALREADY_EXISTS');

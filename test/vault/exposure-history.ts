@@ -3,10 +3,11 @@
  * and paths, so that several are played at the same time.
  */
 
-import type { AgentId, AgentName, PublicKey, TokenHash } from '../../src/core/names.ts';
+import type { AgentId, AgentName } from '../../src/core/names.ts';
 import type { Context, Operation } from '../../src/core/operation.ts';
 import type { CredentialPath } from '../../src/core/path.ts';
 import { newId } from '../../src/crypto/primitives.ts';
+import { hashToken } from '../../src/crypto/tokens.ts';
 import type { Agent } from '../../src/vault/agents/agent.ts';
 import { deregisterAgent, registerAgent } from '../../src/vault/agents/agent-operations.ts';
 import { serviceEvent } from '../../src/vault/audit/lifecycle.ts';
@@ -22,6 +23,7 @@ import { parseUrl } from '../../src/vault/use/upstream-url.ts';
 import { issueUseLease } from '../../src/vault/use/use-lease-operations.ts';
 import { endUse, startUse } from '../../src/vault/use/use-operations.ts';
 import { decided } from '../kit/decided.ts';
+import { newAgentKey } from './agents-fixture.ts';
 import { type ActFilter, type Expected, ExposureModel, type HeldLease, rejected, type Step } from './exposure-model.ts';
 import { admin, CONNECTED, type OpenedVault, put, toPath } from './fixture.ts';
 
@@ -191,7 +193,7 @@ export class History {
   }
 
   async #issueToken(agent: AgentName, path: CredentialPath): Promise<void> {
-    const tokenHash = newId() as TokenHash;
+    const tokenHash = hashToken(newId());
     const context = await this.#session(agent);
     const issued = await this.#submit(
       issueUseLease(context, { path, ttlSeconds: this.#ttl(), purpose: null, tokenHashOf: () => tokenHash }),
@@ -220,7 +222,7 @@ export class History {
   async #register(name: AgentName): Promise<void> {
     if (this.#registered.has(name)) await this.#submit(deregisterAgent(admin(), name));
     this.panicked(name);
-    const request = { id: newId() as AgentId, name, description: '', publicKey: 'key' as PublicKey };
+    const request = { id: newId() as AgentId, name, description: '', publicKey: newAgentKey().publicKey };
     const agent = await this.#submit(registerAgent(admin(), request));
     if (agent !== null) this.#registered.set(name, agent);
   }
@@ -230,7 +232,7 @@ export class History {
     const known = this.#sessions.get(name);
     if (known !== undefined) return known;
     const agentId = this.#registered.get(name)?.id ?? ('none' as AgentId);
-    const tokenHash = newId() as TokenHash;
+    const tokenHash = hashToken(newId());
     // A login in the millisecond of a panic would end with it.
     const issuedAt = this.#now() + 1;
     const session = { tokenHash, agentId, issuedAt, expiresAt: issuedAt + SESSION_MS, endsAt: null };

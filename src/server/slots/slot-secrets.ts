@@ -45,7 +45,7 @@ async function create(port: SlotKindPort, key: string | null, vaultId: VaultId):
   }
 }
 
-/** Checks the parameters, which contain what a service returned, by the rule of the stored row. @throws INVALID_REQUEST */
+/** Checks the parameters, which may contain a service's ciphertext, by the rule of the row. @throws INVALID_REQUEST */
 function assertStorable({ parameters }: NewSlotSecret): void {
   const broken = ruleBroken(() => parseField(KeySlot.fields.parameters, parameters, 'parameters'));
   if (broken === null) return;
