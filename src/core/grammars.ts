@@ -3,7 +3,6 @@ import { invalidRequest } from '../engine/errors.ts';
 import type { Grammar, PatternGrammar } from '../engine/field.ts';
 import { toTimestamp } from '../engine/timestamp.ts';
 import {
-  ACTOR_NAME,
   type ActorName,
   ADMIN_ID,
   AGENT_NAME,
@@ -11,22 +10,17 @@ import {
   type AgentName,
   BASE64_OF_32_BYTES,
   type Brand,
-  CREDENTIAL_TYPE,
   type CredentialType,
   MAX_DESCRIPTION_LENGTH,
   OPERATOR_PREFIX,
   type OperatorName,
-  POLICY_NAME,
   type PolicyName,
   PRINCIPAL_NAME,
   type PrincipalName,
   type PublicKey,
-  parseActorName,
   parseAgentName,
-  parseCredentialType,
   parseDescription,
   parseOperatorName,
-  parsePolicyName,
   parsePrincipalName,
   parsePublicKeyText,
   UUID,
@@ -60,26 +54,23 @@ export const principalName: Grammar<PrincipalName> = {
 };
 
 /** An agent's name, an operator's with the prefix `operator:`, or a reserved one. */
-export const actorName: Grammar<ActorName> = {
-  pattern: ACTOR_NAME,
-  minLength: 1,
-  maxLength: 72,
-  parse: parseActorName,
-};
+export const actorName = matching<ActorName>(
+  /^(?:operator:)?[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/,
+  [1, 72],
+  'must be 1 to 63 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit; an operator has the prefix operator:',
+);
 
-export const policyName: Grammar<PolicyName> = {
-  pattern: POLICY_NAME,
-  minLength: 1,
-  maxLength: 128,
-  parse: parsePolicyName,
-};
+export const policyName = matching<PolicyName>(
+  /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/,
+  [1, 128],
+  'must be 1 to 128 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit',
+);
 
-export const credentialType: Grammar<CredentialType> = {
-  pattern: CREDENTIAL_TYPE,
-  minLength: 1,
-  maxLength: 64,
-  parse: parseCredentialType,
-};
+export const credentialType = matching<CredentialType>(
+  /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+  [1, 64],
+  'must be 1 to 64 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit',
+);
 
 export const path: PatternGrammar<CredentialPath> = {
   pattern: new RegExp(`^${PATH_PART}$`),

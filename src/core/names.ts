@@ -35,9 +35,6 @@ export const AGENT_NAME = new RegExp(`^${AGENT_NAME_PART}$`);
 export const OPERATOR_PREFIX = 'operator:';
 export const NAME_PREFIX = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 export const PRINCIPAL_NAME = new RegExp(`^(?:operator:)?${AGENT_NAME_PART}$`);
-export const ACTOR_NAME = /^(?:operator:)?[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
-export const POLICY_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
-export const CREDENTIAL_TYPE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** Canonical base64: the unused bits of the last character are zero. */
@@ -78,31 +75,6 @@ export function actorResource(name: ActorName): string {
   return isOperatorName(name) ? name : `agent:${name}`;
 }
 
-/** An agent's name, an operator's with its prefix, or a reserved one, for filters. @throws INVALID_REQUEST */
-export function parseActorName(text: string, field: string): ActorName {
-  if (!ACTOR_NAME.test(text)) {
-    throw invalidRequest(
-      field,
-      'must be 1 to 63 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit; an operator has the prefix operator:',
-    );
-  }
-  return text as ActorName;
-}
-
-export function parsePolicyName(text: string, field = 'name'): PolicyName {
-  if (!POLICY_NAME.test(text)) {
-    throw invalidRequest(field, 'must be 1 to 128 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
-  }
-  return text as PolicyName;
-}
-
-export function parseCredentialType(text: string, field = 'type'): CredentialType {
-  if (!CREDENTIAL_TYPE.test(text)) {
-    throw invalidRequest(field, 'must be 1 to 64 characters of A-Z a-z 0-9 . _ - and begin with a letter or digit');
-  }
-  return text as CredentialType;
-}
-
 /** Checks the form only; `parsePublicKey` also checks the key. @throws INVALID_REQUEST */
 export function parsePublicKeyText(text: string, field = 'public_key'): PublicKey {
   if (BASE64_OF_32_BYTES.test(text)) return text as PublicKey;
@@ -110,16 +82,6 @@ export function parsePublicKeyText(text: string, field = 'public_key'): PublicKe
     ? '; of a PEM, send its last 32 bytes: openssl pkey -pubin -in FILE -outform DER | tail -c 32 | base64'
     : '';
   throw invalidRequest(field, `must be base64 of the 32 raw bytes of an Ed25519 key${remedy}`);
-}
-
-export function parseLeaseId(text: string): LeaseId {
-  if (!UUID.test(text)) throw invalidRequest('lease_id', 'must be a UUID in lower case');
-  return text as LeaseId;
-}
-
-export function parseChallengeId(text: string): ChallengeId {
-  if (!UUID.test(text)) throw invalidRequest('challenge_id', 'must be a UUID in lower case');
-  return text as ChallengeId;
 }
 
 /** The length in code points, not in UTF-16 code units. */

@@ -3,8 +3,9 @@
  * it is recorded. SOURCE: docs/decisions.md, "Misuse of tokens".
  */
 import type { FastifyRequest } from 'fastify';
+import { policyName } from '../core/grammars.ts';
 import type { AuthContext } from '../core/identity.ts';
-import { parseAgentName, parseOperatorName, parsePolicyName } from '../core/names.ts';
+import { parseAgentName, parseOperatorName } from '../core/names.ts';
 import { authorize, type Context } from '../core/operation.ts';
 import { lackOfPermission, PERMISSIONS, type Permission, type PermissionIdentity } from '../core/permissions.ts';
 import { ApiError } from '../engine/errors.ts';
@@ -104,7 +105,7 @@ function resourceOf(permission: Permission, name: string | undefined): string {
   try {
     if (kind === 'key') return `key:slot:${KeySlot.parseKey(name)}`;
     if (kind === 'operator') return parseOperatorName(name);
-    return `${kind}:${kind === 'agent' ? parseAgentName(name) : parsePolicyName(name)}`;
+    return `${kind}:${kind === 'agent' ? parseAgentName(name) : policyName.parse(name, 'name')}`;
   } catch (error) {
     if (error instanceof ApiError) return '*';
     throw error;

@@ -1,14 +1,8 @@
 // The grammar of names and ids. SOURCE: docs/decisions.md, "Names and paths".
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  parseActorName,
-  parseAgentName,
-  parseChallengeId,
-  parseCredentialType,
-  parseLeaseId,
-  parsePolicyName,
-} from '../../src/core/names.ts';
+import { actorName, credentialType, id, policyName } from '../../src/core/grammars.ts';
+import { parseAgentName } from '../../src/core/names.ts';
 import { refusal } from './refusals.ts';
 
 interface Grammar {
@@ -20,9 +14,9 @@ interface Grammar {
 
 const GRAMMARS: readonly Grammar[] = [
   { what: 'an agent’s name', parse: parseAgentName, longest: 63, field: 'name' },
-  { what: 'a name in a filter', parse: (text) => parseActorName(text, 'agent'), longest: 63, field: 'agent' },
-  { what: 'a policy’s name', parse: parsePolicyName, longest: 128, field: 'name' },
-  { what: 'a type', parse: parseCredentialType, longest: 64, field: 'type' },
+  { what: 'a name in a filter', parse: (text) => actorName.parse(text, 'agent'), longest: 63, field: 'agent' },
+  { what: 'a policy’s name', parse: (text) => policyName.parse(text, 'name'), longest: 128, field: 'name' },
+  { what: 'a type', parse: (text) => credentialType.parse(text, 'type'), longest: 64, field: 'type' },
 ];
 
 const REFUSED = [
@@ -63,12 +57,12 @@ test('no agent has a reserved name, and a filter may ask for it', () => {
     refusal('agent_name', () => parseAgentName(name, 'agent_name'));
   }
   for (const name of ['administrator', 'admin.', 'service-1', 'my-admin']) assert.equal(parseAgentName(name), name);
-  for (const name of ['admin', 'service', 'anonymous']) assert.equal(parseActorName(name, 'agent'), name);
+  for (const name of ['admin', 'service', 'anonymous']) assert.equal(actorName.parse(name, 'agent'), name);
 });
 
 test('the well-known types are types', () => {
   for (const type of ['api_key', 'token', 'password', 'certificate', 'ssh_key', 'oauth_token', 'generic']) {
-    assert.equal(parseCredentialType(type), type);
+    assert.equal(credentialType.parse(type, 'type'), type);
   }
 });
 
@@ -88,10 +82,8 @@ const IN_OTHER_CASE = LETTERS.map(
 );
 
 test('ids of leases and challenges are UUIDs in lower case', () => {
-  assert.equal(parseLeaseId(UUID), UUID);
-  assert.equal(parseChallengeId(UUID), UUID);
+  assert.equal(id().parse(UUID, 'lease_id'), UUID);
   for (const text of [...NO_UUIDS, ...IN_OTHER_CASE]) {
-    refusal('lease_id', () => parseLeaseId(text));
-    refusal('challenge_id', () => parseChallengeId(text));
+    refusal('lease_id', () => id().parse(text, 'lease_id'));
   }
 });

@@ -5,7 +5,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type ChallengeId, parseChallengeId } from '../../src/core/names.ts';
+import * as grammar from '../../src/core/grammars.ts';
+import type { ChallengeId } from '../../src/core/names.ts';
 import {
   decodeChallengeId,
   deriveNonce,
@@ -63,7 +64,7 @@ test('an id is a UUID of version 8, as the interface defines it and requests are
   for (const isForAgent of [true, false]) {
     const id = encodeChallengeId(key, NOW, isForAgent);
     assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-    assert.equal(parseChallengeId(id), id);
+    assert.equal(grammar.id().parse(id, 'id'), id);
   }
 });
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MAX_PAGE_ROWS } from '../../client/api-client.ts';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { AuditEntry, AuditFilter, Leasehold } from '../../client/leasehold.ts';
-import { parseActorName } from '../../core/names.ts';
+import { actorName } from '../../core/grammars.ts';
 import { EVENT_TYPES } from '../../core/permissions.ts';
 import type { FlagValues } from '../../flags/flag.ts';
 import { choice, instant, parsed, text, wholeNumber, withoutNulls } from '../../flags/flag.ts';
@@ -23,7 +23,7 @@ const FILTERS = {
   'agent-name': parsed(
     'NAME',
     'only entries of this agent, or of admin or service (--agent selects the identity of the CLI)',
-    parseActorName,
+    actorName.parse,
   ),
   resource: text('GLOB', 'only entries on this path; * matches any characters, ? matches one'),
   action: choice('ACTION', ACTIONS, 'only this action, such as retrieve'),

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { LeaseholdError } from '../../client/errors.ts';
 import type { Leasehold, Retrieved } from '../../client/leasehold.ts';
 import type { PutTargetsRequest } from '../../client/types.ts';
-import { parseCredentialType } from '../../core/names.ts';
+import { credentialType } from '../../core/grammars.ts';
 import { type CredentialPath, parsePath } from '../../core/path.ts';
 import { parsed, text, toggle, wholeNumber, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
@@ -115,7 +115,7 @@ const put = defineCommand({
     type: parsed(
       'TYPE',
       'type of the value: api_key, token, password, certificate, ssh_key (default generic)',
-      parseCredentialType,
+      credentialType.parse,
     ),
     description: text('TEXT', 'description, shown in lists'),
     'if-new': toggle('fail if the path exists'),
@@ -201,7 +201,7 @@ const list = defineCommand({
   name: 'list',
   about: ['An agent sees only the paths that a policy lets it list.'],
   arguments: [{ name: 'PREFIX', help: 'only paths that start with PREFIX', count: 'optional' }],
-  flags: { type: parsed('TYPE', 'only of this type', parseCredentialType) },
+  flags: { type: parsed('TYPE', 'only of this type', credentialType.parse) },
   examples: {
     'leasehold list prod/ -o json': 'list everything below prod/ as JSON',
   },

@@ -2,7 +2,8 @@
  * `leasehold exposure` lists which agents have seen values. `leasehold panic` ends all leases, sessions and requests.
  */
 import type { CredentialExposure } from '../../client/types.ts';
-import { parseActorName, parseAgentName } from '../../core/names.ts';
+import { actorName } from '../../core/grammars.ts';
+import { parseAgentName } from '../../core/names.ts';
 import { parsePath } from '../../core/path.ts';
 import { parsed, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
@@ -31,7 +32,7 @@ const exposure = defineCommand({
     'agent-name': parsed(
       'NAME',
       'only versions that this agent has seen or used (--agent selects the identity of the CLI)',
-      parseActorName,
+      actorName.parse,
     ),
   },
   examples: {

@@ -1,18 +1,22 @@
 /** The `lease` subcommands. */
 import type { Lease, RevokeRequest } from '../../client/types.ts';
-import { parseActorName, parseLeaseId } from '../../core/names.ts';
+import { actorName } from '../../core/grammars.ts';
 import { parsePath } from '../../core/path.ts';
+import { parseField } from '../../engine/field.ts';
 import { choice, type FlagValues, parsed, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { ListedLease } from '../../vault/leases/lease.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, REQUESTS_IN_FLIGHT } from '../command.ts';
 import { pluralize } from '../output/cells.ts';
 import { confirmDestructive } from '../prompt.ts';
 import { printNotice } from '../terminal.ts';
 
+const parseLeaseId = (given: string) => parseField(ListedLease.fields.id, given, 'lease_id');
+
 const STATUSES = ['active', 'expired', 'revoked'] as const;
 const COLUMNS = ['lease_id', 'agent_name', 'path', 'status', 'expires_at', 'policy_name'];
 const FILTERS = {
-  'agent-name': parsed('NAME', 'only leases of this agent (--agent selects the identity of the CLI)', parseActorName),
+  'agent-name': parsed('NAME', 'only leases of this agent (--agent selects the identity of the CLI)', actorName.parse),
   path: parsed('PATH', 'only leases of this credential', parsePath),
 };
 

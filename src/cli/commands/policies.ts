@@ -1,5 +1,5 @@
 /** The subcommands of `policy` that list, show and change policies. */
-import { parsePolicyName } from '../../core/names.ts';
+import { policyName } from '../../core/grammars.ts';
 import { entriesOf, isInRequests } from '../../engine/field.ts';
 import { type FlagValues, text, toggle } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
@@ -92,7 +92,7 @@ const show = defineCommand({
     'leasehold policy show ci -o yaml > policies/ci.yaml': 'save a policy as a file',
   },
   async run(invocation, _flags, given) {
-    const name = parsePolicyName(given, 'NAME');
+    const name = policyName.parse(given, 'NAME');
     await invocation.output.record(await invocation.connect().policies.read(name, invocation));
   },
 });
@@ -107,7 +107,7 @@ const remove = defineCommand({
   flags: CONFIRMATION_FLAGS,
   async run(invocation, flags, given) {
     const { terminal, signal, output } = invocation;
-    const name = parsePolicyName(given, 'NAME');
+    const name = policyName.parse(given, 'NAME');
     const vault = invocation.connect();
     const seen: { ifMatch?: string } = {};
     const describe = async (): Promise<string> => {

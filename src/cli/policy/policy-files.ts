@@ -6,7 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import { readdir, realpath, stat } from 'node:fs/promises';
 import { basename, extname, join, resolve, sep } from 'node:path';
-import { parsePolicyName } from '../../core/names.ts';
+import { policyName } from '../../core/grammars.ts';
 import { nearest } from '../../core/operator-text.ts';
 import { ruleBroken } from '../../engine/errors.ts';
 import { UsageError } from '../../platform/errors.ts';
@@ -83,7 +83,7 @@ async function checkFile(root: string, file: string, where: string): Promise<Che
   const notation = notationOf(file);
   if (notation === null) return problem(extensionRule(file));
   const name = basename(file, extname(file));
-  const nameRule = ruleBroken(() => parsePolicyName(name, 'the name of the file'));
+  const nameRule = ruleBroken(() => policyName.parse(name, 'the name of the file'));
   if (nameRule !== null) return problem(nameRule);
   const bytes = await readRegularFile(target, MAX_FILE_BYTES).catch(() => null);
   if (bytes === 'large') return problem(`must be at most ${MAX_FILE_BYTES / 1024} KiB`);

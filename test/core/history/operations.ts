@@ -1,12 +1,11 @@
 /** Maps a command to its operation of `src/core`. */
 
+import { credentialType, policyName } from '../../../src/core/grammars.ts';
 import {
   type ActorName,
   type AgentId,
   type PublicKey,
   parseAgentName,
-  parseCredentialType,
-  parsePolicyName,
   type TokenHash,
 } from '../../../src/core/names.ts';
 import { authorize, type Operation } from '../../../src/core/operation.ts';
@@ -52,7 +51,7 @@ export function toOperation(ask: Ask): Operation<unknown> {
       return credentials.store(context, {
         path: parsePath(command.path),
         value: parseValue(storedBy(ask)),
-        type: command.type === null ? null : parseCredentialType(command.type),
+        type: command.type === null ? null : credentialType.parse(command.type, 'type'),
         description: command.description,
         onlyIfNew: command.onlyIfNew,
       });
@@ -67,9 +66,9 @@ export function toOperation(ask: Ask): Operation<unknown> {
     case 'replacePolicy':
       return policies.replacePolicy.operation(context, toDraft(command.policy));
     case 'deletePolicy':
-      return policies.deletePolicy.operation(context, parsePolicyName(command.name));
+      return policies.deletePolicy.operation(context, policyName.parse(command.name, 'name'));
     case 'readPolicy':
-      return policies.readPolicy.operation(context, parsePolicyName(command.name));
+      return policies.readPolicy.operation(context, policyName.parse(command.name, 'name'));
     case 'readAudit':
       return authorize(context, 'audit.list');
     case 'simulate': {
