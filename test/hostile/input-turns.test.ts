@@ -2,31 +2,38 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { type TestContext, test } from 'node:test';
+import { after, type TestContext, test } from 'node:test';
+import { connect as connectTls } from 'node:tls';
 import { InputTurns } from '../../src/http/input-turns.ts';
+import { makeCertificate } from '../kit/certificate.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const BLOCK_BYTES = 64 * 1024;
 /** As many requests as a piece contains, and the one that it divides. */
 const MOST_IN_PIECE = Math.ceil(1024 / REQUEST.length) + 1;
 
+const { certFile, keyFile } = makeCertificate({ after });
+const [cert, key] = [readFileSync(certFile), readFileSync(keyFile)];
+
 /** A server with the turns, and a connection to it. */
-async function openConnection(t: TestContext, listener: RequestListener): Promise<Socket> {
-  const server = createServer(listener);
-  new InputTurns(server);
+async function openConnection(t: TestContext, listener: RequestListener, isTls = false): Promise<Socket> {
+  const server = isTls ? createTlsServer({ cert, key }, listener) : createServer(listener);
+  new InputTurns(server, isTls);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const socket = connect(port, '127.0.0.1');
+  const socket = isTls ? connectTls({ port, host: 'localhost', ca: cert }) : connect(port, '127.0.0.1');
   socket.on('error', () => undefined);
   t.after(() => {
     socket.destroy();
     server.close();
     server.closeAllConnections();
   });
-  await once(socket, 'connect');
+  await once(socket, isTls ? 'secureConnect' : 'connect');
   return socket;
 }
 
@@ -35,16 +42,20 @@ function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => void socket.resume().once('close', () => resolve()));
 }
 
-test('of a block with thousands of requests only a piece is parsed after the connection was closed', async (t) => {
-  let requests = 0;
-  const socket = await openConnection(t, (request) => {
-    requests += 1;
-    request.socket.destroy();
+for (const isTls of [false, true]) {
+  const means = isTls ? 'with TLS' : 'without TLS';
+  test(`of a block of requests only a piece is parsed after the connection was closed, ${means}`, async (t) => {
+    let requests = 0;
+    const close = (request: IncomingMessage): void => {
+      requests += 1;
+      request.socket.destroy();
+    };
+    const socket = await openConnection(t, close, isTls);
+    socket.write(REQUEST.repeat(Math.floor(BLOCK_BYTES / REQUEST.length)));
+    await closed(socket);
+    assert.ok(requests >= 1 && requests <= MOST_IN_PIECE, `${requests} requests`);
   });
-  socket.write(REQUEST.repeat(Math.floor(BLOCK_BYTES / REQUEST.length)));
-  await closed(socket);
-  assert.ok(requests >= 1 && requests <= MOST_IN_PIECE, `${requests} requests`);
-});
+}
 
 test('requests of a block are served in their order, and so is a body that has many pieces', async (t) => {
   const served: { url: string; length: number }[] = [];
