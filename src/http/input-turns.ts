@@ -11,19 +11,20 @@ import { isUpgrade } from './connections.ts';
 const PIECE_BYTES = 1024;
 /** After this time of work other events come first. */
 const TURN_MS = 5;
-/** More than the longest head. WHY a limit: the parser skips empty lines before a request, and would do so for ever. */
+/** More than the longest head. WHY a limit: the parser skips empty lines before a request without a limit. */
 const MAX_BYTES_BEFORE_REQUEST = 32 * 1024;
 
 interface Input {
   readonly socket: Socket;
-  /** Whether its turn comes before those of clients that have shown no valid token. */
-  isPreferred: boolean;
+  /** Whether the client has shown a valid token. Connections with a token alternate with the others. */
+  hasToken: boolean;
   /** The newest request. */
   request: IncomingMessage | null;
   /** The bytes that were parsed since a request was complete and before the next one. */
   idleBytes: number;
   /** What was received and not parsed yet. Null is the end. */
   readonly waiting: (Buffer | null)[];
+  bodyLeft: number;
   /** Whether it waits until the body of its request has a reader. */
   isParked: boolean;
   /** Whether Node asked for more while something waited. */
@@ -34,11 +35,11 @@ interface Input {
 
 export class InputTurns {
   readonly #inputs = new WeakMap<Socket, Input>();
-  readonly #preferred = new Set<Input>();
+  readonly #known = new Set<Input>();
   readonly #others = new Set<Input>();
   #spentMs = 0;
   #isScheduled = false;
-  #wasPreferred = false;
+  #othersAreNext = false;
 
   /** ORDER: after the server's own listeners, which attach the parser. */
   constructor(server: Server, isTls = false) {
@@ -48,25 +49,27 @@ export class InputTurns {
       if (input === undefined) return;
       input.request = request;
       input.idleBytes = 0;
+      input.bodyLeft = Number(request.headers['content-length'] ?? 0) - PIECE_BYTES;
     });
   }
 
   /** Called when the client has shown a valid token. */
   prefer(socket: Socket): void {
     const input = this.#inputs.get(socket);
-    if (input === undefined || input.isPreferred) return;
-    input.isPreferred = true;
-    if (this.#others.delete(input)) this.#preferred.add(input);
+    if (input === undefined || input.hasToken) return;
+    input.hasToken = true;
+    if (this.#others.delete(input)) this.#known.add(input);
   }
 
   #add(socket: Socket): void {
-    // A listener makes Node pass the data through the stream instead of from the system to the parser.
-    socket.on('data', ignore);
+    // A `data` listener makes Node pass the data through the stream, and no longer directly to the parser.
+    socket.on('data', ignore).off('data', ignore);
     const input: Input = {
       socket,
-      isPreferred: false,
+      hasToken: false,
       request: null,
       idleBytes: 0,
+      bodyLeft: 0,
       waiting: [],
       isParked: false,
       isReadWanted: false,
@@ -80,7 +83,7 @@ export class InputTurns {
       else input.isReadWanted = true;
     };
     socket.once('close', () => {
-      this.#preferred.delete(input);
+      this.#known.delete(input);
       this.#others.delete(input);
       input.waiting.length = 0;
     });
@@ -88,15 +91,24 @@ export class InputTurns {
 
   /** Returns false if Node must not read more for now. */
   #receive(input: Input, chunk: Buffer | null): boolean {
-    const mayParse = input.waiting.length === 0 && this.#spentMs < TURN_MS && !isUnread(input);
-    if (mayParse && (chunk === null || chunk.length <= PIECE_BYTES)) return this.#parse(input, chunk);
+    const mayParse = input.waiting.length === 0 && this.#spentMs < TURN_MS && !isUnread(input) && !isHeld(input);
+    if (mayParse && (chunk === null || chunk.length <= sizeOfPiece(input))) return this.#parse(input, chunk);
     input.waiting.push(chunk);
     this.#enqueue(input);
     return false;
   }
 
   #enqueue(input: Input): void {
-    const { request } = input;
+    const { request, socket } = input;
+    if (isHeld(input)) {
+      if (input.isParked) return;
+      input.isParked = true;
+      socket.once('resume', () => {
+        input.isParked = false;
+        this.#enqueue(input);
+      });
+      return;
+    }
     if (request !== null && isUnread(input)) {
       // WHY not parsed before it has a reader: each chunk that waits is an object.
       if (input.isParked) return;
@@ -104,19 +116,21 @@ export class InputTurns {
       const wake = (): void => {
         request.off('resume', wake).off('newListener', wake);
         input.isParked = false;
+        // ORDER: `newListener` is emitted before the listener is added.
         setImmediate(() => this.#enqueue(input));
       };
       request.on('resume', wake).on('newListener', wake);
       return;
     }
     if (input.waiting.length === 0) return;
-    (input.isPreferred ? this.#preferred : this.#others).add(input);
+    (input.hasToken ? this.#known : this.#others).add(input);
     this.#schedule();
   }
 
   #parse(input: Input, piece: Buffer | null): boolean {
     const startedAt = performance.now();
     if (isBetweenRequests(input)) input.idleBytes += piece?.length ?? 0;
+    input.bodyLeft -= piece?.length ?? 0;
     const takesMore = input.push(piece);
     if (input.idleBytes > MAX_BYTES_BEFORE_REQUEST) input.socket.destroy();
     this.#spentMs += performance.now() - startedAt;
@@ -136,10 +150,11 @@ export class InputTurns {
     for (let next = this.#next(); next !== null; next = this.#spentMs < TURN_MS ? this.#next() : null) {
       const { waiting, socket } = next;
       const [chunk = null] = waiting;
+      const size = sizeOfPiece(next);
       if (socket.destroyed) waiting.length = 0;
-      else if (chunk !== null && chunk.length > PIECE_BYTES) {
-        waiting[0] = chunk.subarray(PIECE_BYTES);
-        this.#parse(next, chunk.subarray(0, PIECE_BYTES));
+      else if (chunk !== null && chunk.length > size) {
+        waiting[0] = chunk.subarray(size);
+        this.#parse(next, chunk.subarray(0, size));
       } else {
         waiting.shift();
         this.#parse(next, chunk);
@@ -150,13 +165,13 @@ export class InputTurns {
         next.read();
       }
     }
-    if (this.#preferred.size > 0 || this.#others.size > 0) this.#schedule();
+    if (this.#known.size > 0 || this.#others.size > 0) this.#schedule();
   }
 
   /** The connection whose turn it is. Those with a token and the others alternate. */
   #next(): Input | null {
-    const [first, second] = this.#wasPreferred ? [this.#others, this.#preferred] : [this.#preferred, this.#others];
-    this.#wasPreferred = !this.#wasPreferred;
+    const [first, second] = this.#othersAreNext ? [this.#others, this.#known] : [this.#known, this.#others];
+    this.#othersAreNext = !this.#othersAreNext;
     for (const inputs of [first, second]) {
       for (const input of inputs) {
         inputs.delete(input);
@@ -172,9 +187,20 @@ const ignore = (): void => undefined;
 /** Whether the body of the newest request waits for a reader. */
 function isUnread({ request }: Input): boolean {
   if (request === null || request.complete || request.readableLength === 0) return false;
+  if (request.headers['transfer-encoding'] === undefined) return false;
   return request.readableFlowing !== true && request.listenerCount('readable') === 0;
+}
+
+/** Whether Node has paused the socket until the client reads its responses. */
+function isHeld({ socket, request }: Input): boolean {
+  return socket.isPaused() && (request === null || !isUpgrade(request));
 }
 
 function isBetweenRequests({ request }: Input): boolean {
   return request === null || (request.complete && !isUpgrade(request));
+}
+
+function sizeOfPiece({ request, bodyLeft }: Input): number {
+  if (request !== null && isUpgrade(request)) return Number.MAX_SAFE_INTEGER;
+  return Math.max(PIECE_BYTES, bodyLeft);
 }

@@ -8,6 +8,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { after, type TestContext, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
+import { handleUpgrades } from '../../src/http/connections.ts';
 import { InputTurns } from '../../src/http/input-turns.ts';
 import { makeCertificate } from '../kit/certificate.ts';
 
@@ -110,4 +111,58 @@ test('a connection that sends empty lines without end is closed, before its firs
     send();
     await closed(socket);
   }
+});
+
+test('requests that are sent ahead are served while a large response is not read yet', async (t) => {
+  const body = 'x'.repeat(6000);
+  const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  let served = 0;
+  const socket = await openConnection(t, (request, response) => {
+    request.resume().on('end', () => {
+      served += 1;
+      response.end(served === 1 ? Buffer.alloc(8 * 1024 * 1024) : 'ok');
+    });
+  });
+  socket.pause();
+  socket.write(REQUEST + post.repeat(7) + REQUEST.replace('Host: a', 'Host: a\r\nConnection: close'));
+  // Many turns in which the server can only wait for its client.
+  for (let turn = 0; turn < 100; turn++) await new Promise((next) => setImmediate(next));
+  await closed(socket);
+  assert.equal(served, 9);
+});
+
+test('a client that leaves is noticed although its body has no reader', async (t) => {
+  const { promise, resolve } = Promise.withResolvers<IncomingMessage>();
+  const socket = await openConnection(t, (request) => resolve(request.on('error', () => undefined)));
+  socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(3000)}`);
+  const request = await promise;
+  socket.destroy();
+  await new Promise((left) => request.once('close', left));
+  assert.equal(request.complete, false);
+});
+
+test('an upgraded connection may send any number of bytes', async (t) => {
+  const bytes = 200_000;
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const server = createServer();
+  new InputTurns(server);
+  handleUpgrades(server);
+  server.on('request', ({ socket }) => {
+    let received = 0;
+    socket.on('data', ({ length }: Buffer) => {
+      received += length;
+      if (received === bytes) resolve(received);
+    });
+    socket.on('close', () => resolve(received));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  t.after(() => {
+    socket.destroy();
+    server.close();
+  });
+  socket.write('GET /use/a/-/ HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  socket.write(Buffer.alloc(bytes));
+  assert.equal(await promise, bytes);
 });
