@@ -1,4 +1,4 @@
-/** The schemas of what a browser needs to make and to use a passkey. SOURCE: WebAuthn, level 3, section 5.1. */
+/** The schemas of the options for creating and using a passkey. SOURCE: WebAuthn, level 3, section 5.1. */
 import { Type } from 'typebox';
 import * as fields from './fields.ts';
 

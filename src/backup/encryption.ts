@@ -28,7 +28,7 @@ export interface Encrypted {
 
 const INTRO = 'age-encryption.org/v1\n';
 const MAC_LINE = '\n--- ';
-/** The header of some hundred recipients. */
+/** Enough for about a hundred recipients. */
 const MAX_AGE_HEADER_BYTES = 64 * 1024;
 const READ_BYTES = 256 * 1024;
 // The fastest level: on rows of a log it is five times as fast as gzip, and its result is smaller.
@@ -64,7 +64,7 @@ function addRecipient(encrypter: { addRecipient(recipient: string): void }, reci
 }
 
 /**
- * A recipient that adds nothing to the file and keeps its key in memory. WHY: what was written is then read again and
+ * A recipient that adds nothing to the file and keeps its key in memory. WHY: the written file is read again and
  * decrypted, although this machine has no identity.
  */
 function keepKey(add: (recipient: Recipient) => void): Opener {
@@ -108,7 +108,7 @@ async function openFile(file: string): Promise<FileHandle> {
   throw new BackupError(`${file} is not a file.`);
 }
 
-/** Bounds what the library reads as a header, and says which kind of key the file needs. @throws BackupError */
+/** Limits the header that the library reads, and reports the kind of key that the file needs. @throws BackupError */
 async function checkAgeHeader(handle: FileHandle, file: string, { kind }: Opener): Promise<void> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(MAX_AGE_HEADER_BYTES), 0, MAX_AGE_HEADER_BYTES, 0);
   const text = buffer.toString('latin1', 0, bytesRead);
@@ -157,7 +157,7 @@ export function parsePassphrase(text: string, name: string): Secret {
   return new Secret(passphrase);
 }
 
-/** @throws UsageError. A short one can be guessed by the holder of the file. */
+/** Rejects a short passphrase, which the holder of the file could guess. @throws UsageError */
 export function assertStrong(passphrase: Secret, name: string): void {
   if ([...passphrase.reveal()].length >= MIN_PASSPHRASE_LENGTH) return;
   throw new UsageError(`${name}: must have at least ${MIN_PASSPHRASE_LENGTH} characters`);

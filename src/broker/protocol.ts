@@ -52,7 +52,7 @@ export interface UpstreamRequestSpec {
   readonly redact: readonly string[];
   /** Whether the client asked for a WebSocket. The request's body is then the client's data after the handshake. */
   readonly isUpgrade: boolean;
-  /** The prefix that replaces the target's origin in links, without a slash at the end; null to leave links. */
+  /** The prefix that replaces the target's origin in links, without a slash at the end; null leaves links unchanged. */
   readonly linkPrefix: string | null;
 }
 
@@ -93,8 +93,8 @@ export type BrokerHead =
   | { readonly kind: 'error'; readonly failure: FailureClass };
 
 /**
- * `complete`: the whole response was sent. `upstream`: it broke off after its head. `client`: the server reset the
- * stream, or the client did not read for too long. `failed`: no head arrived, or the broker died.
+ * `complete`: the whole response was sent. `upstream`: the upstream aborted it after its head. `client`: the server
+ * reset the stream, or the client did not read for too long. `failed`: no head arrived, or the broker died.
  */
 const ENDS = ['complete', 'upstream', 'client', 'failed'] as const;
 

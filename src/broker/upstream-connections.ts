@@ -111,8 +111,8 @@ export class ConnectionPool {
   }
 }
 
-// The addresses to which a connection may be made. Rejected are all non-public addresses, all addresses through which a
-// tunnel or translator reaches one, and the machine's own, unless the credential's target allows the network.
+// The addresses to which a connection may be made. All non-public addresses are rejected, all addresses through
+// which a tunnel or translator reaches one, and the machine's own, unless the credential's target allows the network.
 // Metadata services and the server's own listeners are rejected whatever a target allows.
 
 /** SOURCE: IANA IPv4 Special-Purpose Address Registry. */

@@ -1,8 +1,8 @@
 /**
  * Decides which headers of an upstream's response the client receives, which responses it does not receive, and how a
- * body is decoded. Headers that describe the representation are kept as far as they stay true. A response to HEAD keeps
- * its length and digests, because it contains no bytes that could change. Entity tags of GET and HEAD are always weak,
- * because the head is sent before it is known whether the body is changed.
+ * body is decoded. Headers about the representation are kept if decoding and redaction cannot falsify them. A response
+ * to HEAD keeps its length and digests, because it contains no bytes that could change. Entity tags of GET and HEAD are
+ * always weak, because the head is sent before it is known whether the body is changed.
  */
 import { pipeline, Readable, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw, createZstdDecompress } from 'node:zlib';
@@ -89,9 +89,7 @@ export function headerText(headers: HeaderPairs, name: string): string {
 const LINKS = new Set(['link', 'location', 'content-location']);
 const isLink = (name: string): boolean => LINKS.has(name.toLowerCase());
 
-/**
- * The limit is for all headers of a response. WHY: a prefix is longer than `<>`, and there could be tens of thousands.
- */
+/** Limits for all links of a response. WHY: each link may grow by the length of the prefix. */
 const MAX_LINKS = 64;
 const MAX_LINK_BYTES = 16 * 1024;
 

@@ -46,10 +46,9 @@ const MAX_HEADERS = 1000;
 /** Interim responses to one request. WHY: nothing slows their sender down, and parsing them delays other requests. */
 const MAX_INTERIM_RESPONSES = 100;
 /**
- * More than the heads of these. WHY a limit: the parser skips empty lines before a response, and would do so for ever.
+ * All heads before a response together. WHY a limit: the parser skips empty lines before a response without a limit.
  */
 const MAX_BYTES_BEFORE_RESPONSE = 256 * 1024;
-const HEAD_CHECK_MS = 50;
 /** How long a head waits for the start of the body, with which it shares a packet. */
 const HEAD_DELAY_MS = 20;
 
@@ -203,11 +202,13 @@ export class UpstreamRequest {
         socket.once('connect', () => this.#enter('tls'));
         socket.once('secureConnect', connected);
       } else socket.once('connect', connected);
-      const before = socket.bytesRead;
-      const check = setInterval(() => {
-        if (socket.bytesRead - before > MAX_BYTES_BEFORE_RESPONSE) this.#fail(new UpstreamError('protocol'));
-      }, HEAD_CHECK_MS);
-      for (const event of ['response', 'upgrade', 'close']) request.once(event, () => clearInterval(check));
+      let bytes = 0;
+      const count = ({ length }: Uint8Array): void => {
+        bytes += length;
+        if (bytes > MAX_BYTES_BEFORE_RESPONSE) this.#fail(new UpstreamError('protocol'));
+      };
+      socket.on('data', count);
+      for (const event of ['response', 'upgrade', 'close']) request.once(event, () => socket.off('data', count));
     });
     let interimResponses = 0;
     request.on('information', () => {

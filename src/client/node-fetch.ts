@@ -15,10 +15,9 @@ const IDLE_MS = 4000;
 /** Interim responses to one request. WHY: nothing slows their sender down, and parsing them delays all other work. */
 const MAX_INTERIM_RESPONSES = 100;
 /**
- * More than the heads of these. WHY a limit: the parser skips empty lines before a response, and would do so for ever.
+ * All heads before a response together. WHY a limit: the parser skips empty lines before a response without a limit.
  */
 const MAX_BYTES_BEFORE_RESPONSE = 256 * 1024;
-const HEAD_CHECK_MS = 50;
 const PEM = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/;
 
 interface Connector {
@@ -115,11 +114,13 @@ const send = (
     call.on('socket', (socket) => {
       // WHY: Node removes its own listener between two requests, and an error then would end the process.
       if (!call.reusedSocket) socket.on('error', () => undefined);
-      const before = socket.bytesRead;
-      const check = setInterval(() => {
-        if (socket.bytesRead - before > MAX_BYTES_BEFORE_RESPONSE) call.destroy();
-      }, HEAD_CHECK_MS);
-      for (const event of ['response', 'upgrade', 'close']) call.once(event, () => clearInterval(check));
+      let bytes = 0;
+      const count = ({ length }: Uint8Array): void => {
+        bytes += length;
+        if (bytes > MAX_BYTES_BEFORE_RESPONSE) call.destroy();
+      };
+      socket.on('data', count);
+      for (const event of ['response', 'upgrade', 'close']) call.once(event, () => socket.off('data', count));
     });
     let interimResponses = 0;
     call.on('information', ({ statusCode }) => {

@@ -41,7 +41,7 @@ export function undecodableTarget(): ApiError {
 }
 
 /**
- * Whether a stream of a response ended early because the connection of its client is gone, before the head was sent.
+ * Whether the client disconnected before the head was sent, which ended the stream of the response.
  * WHY the socket too: an early end of a stream is a defect while the client waits for the response.
  */
 export function isAbandoned(error: unknown, { socket }: IncomingMessage): boolean {

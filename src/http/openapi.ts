@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, generated from the route table with the schemas that validate requests. */
+/** The OpenAPI 3.1 document, generated from the route table and its declarations. */
 import type { TSchema } from 'typebox';
 import { Type } from 'typebox';
 import * as audit from '../api/audit.ts';

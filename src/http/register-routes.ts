@@ -110,7 +110,7 @@ async function handle(
   }
 }
 
-/** A precondition that does not hold is answered with the present state, as GET returns it. */
+/** A precondition that does not hold is answered with the current state, as GET returns it. */
 function represented({ represent }: Route, error: unknown): unknown {
   if (!(error instanceof PreconditionFailed) || represent === null || error.current == null) return error;
   return new PreconditionFailed(error.message, represent(error.current as never));

@@ -14,8 +14,9 @@ export function withMac<R extends Resource>(key: RowKey, resource: R, row: RowOf
 }
 
 /**
- * INVARIANT: no row is stored whose values a restore would reject, wherever the values come from. Its operation has a
- * defect, because it must check them itself, with an error for its caller. @throws Error
+ * INVARIANT: no row with a MAC, and no key slot, is stored with a value that a restore would reject. Other changes
+ * contain only values that the server makes. The operation must check its values itself, with an error for its caller;
+ * what fails here is a bug. @throws Error
  */
 export function assertStorable(change: Change): void {
   let broken: string | null = null;

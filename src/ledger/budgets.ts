@@ -1,7 +1,6 @@
 /**
- * Token buckets, one per key, in this node's memory: a key spends what it has, and earns the burst again over an
- * interval. The least recently used bucket is forgotten, which fills it. With them the server limits what one agent may
- * add to the database in an hour, and how many of its denials are recorded.
+ * Budgets of agents: sessions, leases and stored bytes in an hour, and recorded denials. Each is a token bucket per
+ * agent in this node's memory, which refills over an interval. An evicted bucket is full again.
  */
 import { LRUCache } from 'lru-cache';
 import { resultOf } from '../core/denials.ts';
@@ -75,12 +74,12 @@ export type BudgetKind = (typeof BUDGET_KINDS)[number];
 
 class HourlyBudget {
   readonly #buckets: TokenBuckets;
-  readonly #what: BudgetKind;
+  readonly #kind: BudgetKind;
   readonly #rejections: Counter<BudgetKind>;
 
-  constructor(perHour: number, what: BudgetKind, rejections: Counter<BudgetKind>) {
+  constructor(perHour: number, kind: BudgetKind, rejections: Counter<BudgetKind>) {
     this.#buckets = new TokenBuckets(perHour, HOUR_MS);
-    this.#what = what;
+    this.#kind = kind;
     this.#rejections = rejections;
   }
 
@@ -97,8 +96,8 @@ class HourlyBudget {
   ): Promise<T> {
     const bucket = this.#buckets.at(agent, now);
     if (bucket.tokens < 1) {
-      this.#rejections.add(this.#what);
-      const message = `The agent has used up its hourly budget of ${this.#what}. Try again later.`;
+      this.#rejections.add(this.#kind);
+      const message = `The agent has used up its hourly budget of ${this.#kind}. Try again later.`;
       throw new ApiError('RATE_LIMITED', message, this.#buckets.waitSeconds(bucket));
     }
     bucket.tokens -= amount;

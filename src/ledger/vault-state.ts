@@ -243,7 +243,7 @@ export function toStoredNodes(nodes: readonly TreeNode[]): StoredTreeNode[] {
   return nodes.map(({ level, position, hash }) => ({ level, position, hash: encodeHash(hash) }));
 }
 
-// Recently used sessions, which the commit that ends a session corrects.
+// A cache of sessions. The commit that ends a session removes it.
 
 export class SessionCache {
   /** WHY `maxSize` without `max`: see budgets.ts. */

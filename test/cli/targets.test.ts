@@ -101,7 +101,7 @@ test('a wrong or missing flag is named, and nothing is sent', async () => {
     [[...at, '--query', 'a b'], /^leasehold: --query: must be 1 to 64/],
     [['--service', 'opnai'], /^leasehold: --service: unknown service; did you mean openai\?\n {2}anthropic, /],
     [['--service', 'aws'], /^leasehold: --service: aws cannot be used yet: /],
-    [['--service', 'jira'], /each customer of jira has another host\.\n {2}Add --origin URL, of the form https:\/\/\*/],
+    [['--service', 'jira'], /each customer of jira has its own host\.\n {2}Add --origin URL, of the form https:\/\/\*/],
     [['--service', 'jira', '--origin', 'https://evil.example'], /^leasehold: --origin: must be a host of jira, of/],
   ] as const) {
     const { code, stdout, stderr } = await put(...words);
@@ -156,7 +156,7 @@ test('--add keeps what exists, and a target at an origin that exists has its net
   const other = { ...added, origin: 'https://b.example.com', allow_networks: [], ca_pem: null };
   assert.deepEqual([targets, placement], [[first, added, other], { kind: 'query', name: 'key' }]);
   const kept = await put('--add', ...at, '--bearer');
-  assert.deepEqual([kept.code, /--add keeps how the value is sent/.test(kept.stderr)], [1, true]);
+  assert.deepEqual([kept.code, /--add keeps the placement/.test(kept.stderr)], [1, true]);
   const none = await leasehold(['target', 'put', 'shop/other', '--add', ...at]);
   assert.match(none.stderr, /NOT_FOUND[\s\S]*leasehold target put shop\/other --service NAME\n$/);
 });

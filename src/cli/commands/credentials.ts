@@ -62,7 +62,7 @@ const get = defineCommand({
 });
 
 const ESCAPED =
-  'WARNING  the value has characters that a terminal would interpret, and they are shown escaped. A pipe or a file receives the value byte for byte.';
+  'WARNING  the value contains control characters, which are shown escaped. A pipe or a file receives the value byte for byte.';
 
 /**
  * Only the flag selects a format here: a settings file or a variable must not change the output that a script reads.
@@ -182,7 +182,7 @@ async function askValue(question: Question): Promise<Secret> {
   return value;
 }
 
-/** Above the server's own limit. The server rejects values that are too long. */
+/** A limit above the server's own, which rejects longer values. */
 const MAX_VALUE_MIB = 1;
 
 /** Reads the value byte for byte, from `-` or `@FILE`. Messages do not repeat the name, because it may be a value. */

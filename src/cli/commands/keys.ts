@@ -23,7 +23,7 @@ const PASSPHRASE_FILE = text('FILE', 'read the passphrase from this file; - for 
 const add = defineCommand({
   name: 'key slot add',
   about: [
-    'Any one slot opens the vault, and losing the others is harmless. The kinds file, systemd, transit and aws-kms open it at startup, with nobody present; passphrase and shamir need leasehold unlock.',
+    'Any one slot opens the vault, and losing the others is harmless. The kinds file, systemd, transit and aws-kms open it unattended at startup; passphrase and shamir need leasehold unlock.',
     'This command computes the secret of a passphrase, or makes the shares, on this machine; the server receives only a public key. Each share is printed once.',
   ],
   arguments: [{ name: 'NAME', help: 'name of the new slot: letters, digits, . _ and -', count: 'one' }],
@@ -146,7 +146,7 @@ async function publicKeyFor(invocation: Invocation, name: string, from: string |
 const rotate = defineCommand({
   name: 'key rotate',
   about: [
-    'Without a flag, new values are encrypted under a new key, and the previous ones are re-encrypted in the background. --root replaces the root key and encrypts it to every slot. --audit records an entry that ends the current audit key. Auditors need the new key for later entries.',
+    'Without a flag, new values are encrypted under a new key, and the previous ones are re-encrypted in the background. --root replaces the root key and wraps it for every slot. --audit records an entry that ends the current audit key. Auditors need the new key for later entries.',
   ],
   flags: { root: toggle('replace the root key'), audit: toggle('replace the key of the audit log') },
   async run(invocation, flags) {
@@ -183,7 +183,7 @@ const UNLOCK_FLAGS = {
 const unlock = defineCommand({
   name: 'unlock',
   about: [
-    'Works over a Unix socket or from the machine of the server only. The passphrase stays on this machine; the server receives the secret that follows from it. It goes to the server of the data directory, which proves itself first, or to the address that you name; never to the default address. Shares are given one at a time, by any of their holders, within ten minutes of each other.',
+    'Works over a Unix socket or from the machine of the server only. The passphrase stays on this machine. The secret that is derived from it is sent to the server of the data directory, after that server has proved itself, or to the address that you name. It is never sent to the default address. Shares are given one at a time, by any of their holders, within ten minutes of each other.',
   ],
   flags: UNLOCK_FLAGS,
   examples: {

@@ -15,7 +15,7 @@ import { isInteractive, printNotice, type Terminal } from '../terminal.ts';
 
 const { 'data-dir': DATA_DIR, 'root-key-file': ROOT_KEY_FILE, ...DATABASE_FLAGS } = VAULT_FLAGS;
 
-/** The environment for the server's options. Relative paths begin at the caller's directory. */
+/** The environment for the server's options. Relative paths are resolved against the caller's directory. */
 function environmentOf({ environment, workingDirectory }: Terminal): Environment {
   return { ...environment, INIT_CWD: workingDirectory };
 }
@@ -40,7 +40,7 @@ const restoreBackup = defineCommand({
   name: 'restore',
   about: [
     "The file is read completely before anything is created; chain, rows, state and a sample of values are verified before anything is published. It needs the vault's root key, which is not in the backup, or the passphrase of a key slot.",
-    'An older state is a roll-back: a node that has seen a later one does not start with it.',
+    'A restore rolls the vault back: a node that has seen a newer entry does not start with it.',
   ],
   arguments: [{ name: 'FILE', help: 'the backup', count: 'one' }],
   flags: {
@@ -89,7 +89,7 @@ const schema = defineCommand({
 const auditKey = defineCommand({
   name: 'audit key',
   about: [
-    'An auditor verifies the audit log with it: see scripts/verify_audit.py. The command runs next to a server or without one, and changes nothing.',
+    'Prints the keys with which an auditor verifies the audit log: see scripts/verify_audit.py. The command runs next to a server or without one, and changes nothing.',
   ],
   flags: { 'data-dir': DATA_DIR, ...DATABASE_FLAGS, 'root-key-file': ROOT_KEY_FILE },
   examples: {

@@ -58,7 +58,7 @@ const FLAGS = {
   method: list('METHOD', `methods; separate several with commas (default ${METHODS.join(', ')})`),
   'allow-network': list('CIDR', 'internal network in which the origin may be, such as 10.0.0.0/8'),
   'target-ca-file': text('FILE', 'PEM file of the authorities for the origin; no others are trusted there'),
-  add: toggle('keep the targets that exist, and how the value is sent'),
+  add: toggle('add to the existing targets, and keep the placement'),
   bearer: toggle('send the value as a bearer token'),
   header: text('NAME[=TEMPLATE]', 'send the value in this header; a template contains {value} once'),
   basic: text('[USER]', 'send the value as the password of USER; without USER the value is user:password'),
@@ -68,7 +68,7 @@ const FLAGS = {
 const put = defineCommand({
   name: 'target put',
   about: [
-    'With --service, the catalogue has both. Otherwise give --origin, and one of --bearer, --header, --basic and --query. Both together: the flags override the catalogue.',
+    'Sets the targets and the placement of a credential. --service takes both from the catalogue, and other flags override them. Without it, give --origin and one of --bearer, --header, --basic and --query.',
     'Replaces the previous targets; with --add, it adds to them. Ends the use leases of the credential and aborts its requests in flight. Internal addresses are rejected unless --allow-network contains them; plain http:// needs it too.',
     'An agent then needs the action use on PATH, and does not need retrieve.',
   ],
@@ -110,7 +110,7 @@ async function toRequest(invocation: Invocation, flags: FlagValues<typeof FLAGS>
     throw new UsageError('give --service NAME or --origin URL', 'leasehold target put --help');
   }
   if (flags.add && (service !== null || placement !== null)) {
-    throw new UsageError('--add keeps how the value is sent; give --origin, and no other service or placement');
+    throw new UsageError('--add keeps the placement; give --origin, and no other service or placement');
   }
   if (service === null && placement === null && !flags.add) {
     throw new UsageError('give one of --bearer, --header, --basic and --query', 'They set how the value is sent.');
@@ -269,7 +269,7 @@ export function targetsAt(service: ServiceDefinition, origins: readonly string[]
   const form = targets.map(({ origin }) => origin).join(' or ');
   if (origins.length === 0) {
     throw new UsageError(
-      `--service: each customer of ${name} has another host`,
+      `--service: each customer of ${name} has its own host`,
       `Add --origin URL, of the form ${form}`,
     );
   }

@@ -101,7 +101,8 @@ export const keyRoutes: readonly Route[] = [
     id: 'listAttendedSlots',
     method: 'GET',
     path: '/api/v1/unlock',
-    summary: 'The slots with which a person can unlock the vault. Only while it is locked, and only from this machine.',
+    summary:
+      'The slots with which an operator can unlock the vault. Only while it is locked, and only from this machine.',
     data: Type.Array(replySchema(AttendedSlot)),
     isAlwaysServed: true,
     async handle(call) {

@@ -1,13 +1,6 @@
 /** Rows of the route table: operators. SOURCE: docs/operators.md. */
-import { text } from '../../engine/kinds.ts';
 import { listOperators, readOperator, removeOperator } from '../../vault/operators/endpoints.ts';
-import {
-  KeyReplacement,
-  NewOperator,
-  Operator,
-  OperatorReplacement,
-  PASSKEY_ID,
-} from '../../vault/operators/operator.ts';
+import { KeyReplacement, NewOperator, Operator, OperatorReplacement, Passkey } from '../../vault/operators/operator.ts';
 import { addOperator, rotateOperatorKey, toIdentity } from '../../vault/operators/operator-keys.ts';
 import { replaceOperator } from '../../vault/operators/operator-operations.ts';
 import { removePasskey } from '../../vault/operators/passkey-operations.ts';
@@ -42,10 +35,9 @@ export const operatorRoutes: readonly Route[] = [
     body: OperatorReplacement,
     reply: Operator,
     represent: Operator.toReply,
-    handle({ vault, context, params, body: { identity, ...change } }) {
-      const replaced = identity === null || identity === 'removed' ? null : toIdentity(vault, identity);
-      const whole = identity === null ? change : { ...change, identity: replaced };
-      return vault.ledger.submit(replaceOperator(context, params.name, whole));
+    handle({ vault, context, params, body: { identity: given, ...change } }) {
+      const identity = given === null ? {} : { identity: given === 'removed' ? null : toIdentity(vault, given) };
+      return vault.ledger.submit(replaceOperator(context, params.name, { ...change, ...identity }));
     },
   }),
   shapedRoute({
@@ -74,7 +66,7 @@ export const operatorRoutes: readonly Route[] = [
     method: 'DELETE',
     path: '/api/v1/operators/{name}/passkeys/{id}',
     summary: "Remove an operator's passkey; its sessions and leases end immediately. Its own, or as an admin.",
-    params: { ...params, id: text(PASSKEY_ID) },
+    params: { ...params, id: Passkey.fields.id },
     permission: 'operator.passkey_remove',
     async handle({ vault, context, params }) {
       await vault.ledger.submit(removePasskey(context, params.name, params.id));

@@ -26,7 +26,7 @@ export function slotSecretsOf(configuration: SlotConfiguration, rootKeyFile: Roo
       const port = kinds[kind];
       if (port === undefined) throw invalidRequest('kind', 'the server cannot make a slot of this kind');
       const created = await create(port, key, vaultId);
-      assertStorable(created);
+      checkParameters(created);
       await assertOpens(port, created, vaultId);
       return created;
     },
@@ -46,7 +46,7 @@ async function create(port: SlotKindPort, key: string | null, vaultId: VaultId):
 }
 
 /** Checks the parameters, which may contain a service's ciphertext, by the rule of the row. @throws INVALID_REQUEST */
-function assertStorable({ parameters }: NewSlotSecret): void {
+function checkParameters({ parameters }: NewSlotSecret): void {
   const broken = ruleBroken(() => parseField(KeySlot.fields.parameters, parameters, 'parameters'));
   if (broken === null) return;
   throw new ApiError(

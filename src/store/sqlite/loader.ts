@@ -1,4 +1,4 @@
-/** Loads the read sets of a transaction. */
+/** Loads the read sets of a transaction, and caches recently retrieved credentials. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { LRUCache } from 'lru-cache';
 import type { ReadSet } from '../../core/batch-state.ts';

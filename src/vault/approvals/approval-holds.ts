@@ -133,7 +133,7 @@ export class ApprovalHolds {
   }
 
   /**
-   * Resolves to the reply of the operation once it lacks no approval. `undecided` is its reply without one.
+   * Holds the request until the operation needs no approval, and resolves to its reply. `undecided` is the first reply.
    * @throws APPROVAL_PENDING when the hold ends without an answer; the decision's error
    */
   async hold<R extends object>(

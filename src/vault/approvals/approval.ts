@@ -102,7 +102,7 @@ export const ListedApproval = shape('ListedApproval', {
 
 const givenNonce = text({
   ...grammar.ofLength([1, MAX_NONCE_LENGTH], 'must be that of the approval'),
-  description: 'That of the approval that was read.',
+  description: 'The nonce of the approval that was read.',
 });
 export const ApproveRequest = shape('ApproveRequest', { nonce: givenNonce });
 export const DenyRequest = shape('DenyRequest', {

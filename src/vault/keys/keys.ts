@@ -3,7 +3,7 @@
  * never reaches the server, only its public key.
  */
 import type { Change } from '../../core/change.ts';
-import type { Context } from '../../core/operation.ts';
+import { authorize, type Context } from '../../core/operation.ts';
 import { isSlotPublicKey, parsePassphraseParameters, slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
 import { newKey } from '../../crypto/keyset-encryption.ts';
 import { newId } from '../../crypto/primitives.ts';
@@ -24,8 +24,8 @@ import { isAttended, type KeySlot, type NewSlot, type SlotId, type SlotName } fr
 export async function addSlot(vault: Vault, context: Context, request: NewSlot): Promise<KeySlot> {
   const { ledger, keys, clock, slotSecrets } = vault;
   const { name, kind } = request;
-  // ORDER: a caller that will be rejected causes no call to another service.
-  await ledger.read(listKeySlots(context));
+  // ORDER: a caller without the permission causes no call to another service.
+  await ledger.read(authorize(context, 'key.slot_add'));
   const { publicKey, parameters } = isAttended(kind)
     ? attendedSlot(request)
     : await slotSecrets.create(kind, request.key, keys.vaultId).then(({ secret, parameters }) => ({

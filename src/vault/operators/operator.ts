@@ -134,11 +134,14 @@ export const NewOperator = shape('OperatorRequest', {
 });
 export type NewOperator = DraftOf<typeof NewOperator.fields>;
 
-/** What a replacement does with the identity: null in a request removes it. */
+/**
+ * The identity in a replacement. Null in a request removes it, which is `removed` in memory, because null means missing
+ * there.
+ */
 const replacedIdentity = {
   ...field<GivenIdentity | 'removed', InputOf<typeof GIVEN_IDENTITY> | null, null, undefined>(
     record(GIVEN_IDENTITY, { title: 'ReplacedIdentity' }).form,
-    { description: 'Left out: it stays. Null: it is removed.' },
+    { description: 'If it is missing, the identity is kept. Null removes it.' },
     {
       read(given, where, problems) {
         const identity = nullable(GivenIdentity).read(given, where, problems);

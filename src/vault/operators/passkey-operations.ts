@@ -26,7 +26,7 @@ import { rejectLastSignIn } from './operator-operations.ts';
 
 /** WHY any text: one that does not decode is a failed sign-in, which is recorded. */
 const base64url = anyText({}, { minLength: 0, maxLength: 32_768, pattern: '^[A-Za-z0-9_-]*$' });
-/** What a browser made. Later browsers may add fields. SOURCE: WebAuthn, level 3, section 5.1. */
+/** Objects that browsers make. Later browsers may add fields. SOURCE: WebAuthn, level 3, section 5.1. */
 const ofBrowser = <F extends Fields>(title: string, fields: F) => record(fields, { title, isOpen: true });
 const MADE = {
   id: text(PASSKEY_ID),

@@ -17,7 +17,7 @@ export type Settle = (hasFailed: boolean) => void;
 
 /** Sign-ins that may wait for the identity provider at the same time. Each holds a connection to it. */
 const MAX_REDEMPTIONS = 32;
-const MAX_REDEMPTIONS_OF_ADDRESS = 8;
+const MAX_REDEMPTIONS_PER_ADDRESS = 8;
 
 export class LoginThrottle {
   /** Per pair of agent and address. */
@@ -51,7 +51,7 @@ export class LoginThrottle {
   async runAtProvider<R>(remoteAddr: string | null, clock: Clock, attempt: () => Promise<R>): Promise<R> {
     const bucket = this.#atProvider.at(addressPrefix(remoteAddr ?? 'local'), clock.now());
     if (bucket.tokens < 1) throw this.#limited(this.#atProvider.waitSeconds(bucket));
-    if (bucket.reserved >= MAX_REDEMPTIONS_OF_ADDRESS || this.#redemptions >= MAX_REDEMPTIONS) {
+    if (bucket.reserved >= MAX_REDEMPTIONS_PER_ADDRESS || this.#redemptions >= MAX_REDEMPTIONS) {
       this.attempts.add('throttled');
       throw new ApiError('RATE_LIMITED', 'Too many sign-ins wait for the identity provider. Try again in 1 s.', 1);
     }

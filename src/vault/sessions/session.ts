@@ -100,6 +100,6 @@ export const ChallengeRequest = shape('ChallengeRequest', { agentName });
 export const Challenge = shape('Challenge', {
   challengeId,
   nonce: anyText({ description: 'Base64 of 32 bytes; sign the decoded bytes.' }, { contentEncoding: 'base64' }),
-  expiresAt: time({ wire: 'expires_at' }),
+  expiresAt,
 });
 export const VerifyRequest = shape('VerifyRequest', { challengeId, agentName, signature: text(SIGNATURE) });
