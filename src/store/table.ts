@@ -124,12 +124,15 @@ export class Table<T> {
     return values;
   }
 
-  /** The rule that a value of the row breaks, behind the name of its column; null if a restore accepts the values. */
+  /**
+   * The rule that a value of the row breaks, behind the name of its column; null if a restore accepts the values. Columns
+   * that the ledger adds later, such as the MAC, are missing here.
+   */
   brokenRule(item: object): string | null {
     const properties = item as Readonly<Record<string, unknown>>;
     for (const { property, name, inMemory } of this.columns) {
-      const value = properties[property];
-      const broken = value === undefined ? null : (inMemory?.(value) ?? null);
+      if (!(property in properties)) continue;
+      const broken = inMemory?.(properties[property] ?? null) ?? null;
       if (broken !== null) return `${name} ${broken}`;
     }
     return null;
