@@ -20,7 +20,7 @@ export const UseLeaseBody = shape('UseLeaseRequest', {
   /** WHY another pattern: `-` or `-n` as a segment would end the path in a base URL. */
   path: text({
     ...grammar.path,
-    pattern: new RegExp(String.raw`^(?!(?:.*/)?-\d*(?:/|$))${PATH_PART}$`),
+    pattern: new RegExp(String.raw`^(?!(?:.*/)?-\d{0,3}(?:/|$))${PATH_PART}$`),
     description: `${grammar.path.description} No segment is \`-\` or \`-\` and digits.`,
   }),
   ttlSeconds: givenTtlSeconds,
