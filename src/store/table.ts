@@ -125,8 +125,8 @@ export class Table<T> {
   }
 
   /**
-   * The rule that a value of the row breaks, behind the name of its column; null if a restore accepts the values. Columns
-   * that the ledger adds later, such as the MAC, are missing here.
+   * The rule that a value of the row breaks, behind the name of its column; null if a restore accepts the values.
+   * Columns that the ledger adds later, such as the MAC, are missing here.
    */
   brokenRule(item: object): string | null {
     const properties = item as Readonly<Record<string, unknown>>;
