@@ -114,8 +114,9 @@ interface RouteHead {
   readonly params: Readonly<Record<string, TSchema>>;
   /** The status of success. The default is 200, or 204 for a route without `data` and `content`. */
   readonly status: 200 | 201 | 204;
-  /** For the document, as `body`. */
+  /** The schema of the query in the document. `read` parses the values. */
   readonly query: TObject;
+  /** The schema of the body in the document; null for a request without one. */
   readonly body: TObject | null;
   /** @throws INVALID_REQUEST */
   read(given: GivenRequest): ReadRequest<unknown, unknown, unknown>;
