@@ -111,8 +111,12 @@ function assertCaller({ address, dataDir, identity, skippedFile }: Settings): vo
     );
   }
   if (who.kind !== 'anonymous') return;
+  if (address.level === 'default')
+    throw new UsageError(
+      `No running server was found in the data directory ${dataDir.value}`,
+      'Start it: npm start in the checkout, or leasehold server. For one elsewhere: --address URL, and --agent NAME, --token-file FILE or leasehold login',
+    );
   throw new UsageError(
     `Not logged in to ${address.value} (${address.source}). Use --agent NAME, --token-file FILE, or run \`leasehold login\``,
-    `No running server was found in the data directory ${dataDir.value}.`,
   );
 }

@@ -230,10 +230,26 @@ function nameOf(commander: Commander): string {
 }
 
 function unknownCommand(noun: string, word: string, known: readonly string[]): UsageError {
+  if (word.startsWith('-')) return unknownFlag(word);
   const near = nearest(word, known);
   return new UsageError(
     `unknown ${noun === '' ? '' : `${noun} `}command${near === null ? '' : `; did you mean \`${near}\`?`}`,
     noun === '' ? 'To list all commands: leasehold --help' : `Usage: leasehold ${noun} ${known.join('|')}`,
+  );
+}
+
+/** A flag before the command. WHY its value is never repeated: it may be a secret. */
+function unknownFlag(word: string): UsageError {
+  const [given = ''] = word.split('=');
+  if (given === '--token')
+    return new UsageError(
+      'there is no --token, because other users can see arguments',
+      'Use --token-file FILE or LEASEHOLD_TOKEN',
+    );
+  const near = nearest(given.replace(/^-+/, ''), Object.keys(CLIENT_FLAGS));
+  return new UsageError(
+    `unknown flag before the command${near === null ? '' : `; did you mean --${near}?`}`,
+    'To list all commands and their flags: leasehold --help',
   );
 }
 

@@ -17,9 +17,8 @@ interface State {
 const READY: State = {
   line: 'Leasehold is ready.',
   steps: [
-    ['put openai/key --service openai', 'stores a key that agents can use without seeing it'],
-    ['agent add coder', 'registers an agent, and prints how it uses the key'],
-    ['--help', 'lists all commands'],
+    ['put openai/key --service openai', 'Store a key that agents can use without seeing it'],
+    ['agent add coder', 'Register an agent, and print how it uses the key'],
   ],
 };
 
@@ -28,14 +27,14 @@ const LIMITED: Readonly<Record<string, State>> = {
   rolled_back: {
     line: `Leasehold is in recovery mode: ${RECOVERY_MODE}.`,
     steps: [
-      ['audit verify', 'verifies the audit log'],
-      ['audit export', 'prints it'],
-      ['audit accept-rollback', 'accepts the loss'],
+      ['audit verify', 'Verify the audit log'],
+      ['audit export', 'Print it'],
+      ['audit accept-rollback', 'Accept the loss'],
     ],
   },
   locked: {
     line: 'Leasehold is locked: it serves health checks and unlocking.',
-    steps: [['unlock', 'opens the vault with a manual key slot']],
+    steps: [['unlock', 'Open the vault with a manual key slot']],
   },
 };
 
@@ -50,14 +49,13 @@ export function startupBanner(
   const { writtenTo } = adminToken;
   const token =
     writtenTo !== null && printsToken
-      ? `${adminToken.token.reveal()}  (also in daemon.token there)`
+      ? `${adminToken.token.reveal()}\n                  (new at each start; also in daemon.token there)`
       : `in ${writtenTo ?? adminTokenFile}`;
   const variables = [
     ...(dataDir === join(homedir(), '.leasehold') ? [] : [`export LEASEHOLD_DATA_DIR=${quoteForShell(dataDir)}`]),
     ...(adminToken.writtenTo === null ? [`export LEASEHOLD_TOKEN_FILE=${quoteForShell(adminTokenFile ?? '')}`] : []),
   ];
   const command = quoteWord(ownCommand(process.env));
-  const width = Math.max(...steps.map(([words]) => words.length));
   return [
     ...warnings.map((warning) => `WARNING  ${warning}`),
     line,
@@ -68,10 +66,9 @@ export function startupBanner(
     ...(database === null ? [] : [`  vault           ${describeAddress(database.address)}`]),
     `  admin token     ${token}`,
     '',
-    'Next, in another terminal:',
-    '',
+    'Next, in another terminal (--help lists all commands):',
     ...variables.map((variable) => `  ${variable}`),
-    ...steps.map(([words, help]) => `  ${command} ${words.padEnd(width)}  ${help}`),
+    ...steps.flatMap(([words, help]) => [`  ${help}:`, `    ${command} ${words}`]),
     '',
     'Ctrl-C stops the server.',
     '',

@@ -92,13 +92,15 @@ const MISTAKES: readonly [words: readonly string[], says: RegExp][] = [
     /^leasehold: --timeout: must be a number of seconds or a duration such as 90s or 2m/,
   ],
   [['get', '../x'], /^leasehold: PATH: must not contain \. or \.\. as a segment\.\n/],
+  [['--agnt', 'x', 'list'], /^leasehold: unknown flag before the command; did you mean --agent\?/],
+  [
+    ['--token', 'lha_x', 'list'],
+    /^leasehold: there is no --token, because other users can see arguments\.\n {2}Use --token-file/,
+  ],
   [['get', 'a', '--', '-b'], /^leasehold: get takes PATH; 1 too many were given/],
   [['get', 'a', '--address', 'ftp://x'], /^leasehold: --address: must be http:\/\/HOST:PORT/],
   [['get', 'a', '--address', 'http://192.0.2.1'], /^leasehold: --address: .*plain HTTP to another machine/],
-  [
-    ['get', 'a'],
-    /^leasehold: Not logged in to http:\/\/127\.0\.0\.1:7700 \(the default\)\. Use --agent NAME, --token-file FILE, or run `l/,
-  ],
+  [['get', 'a'], /^leasehold: No running server was found in the data directory \S+\.\n {2}Start it: npm start/],
   [
     ['run', 'psql', '-e', 'A=b'],
     /^leasehold: Put the command after --: leasehold --agent NAME run --use PATH -- COMMAND\.\n/,

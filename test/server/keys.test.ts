@@ -183,7 +183,11 @@ test('the output at startup has the token, or only the file with --print-token=n
     return startupBanner(server, configuration);
   };
   const file = '/srv/vault/daemon.token';
-  assert.ok(printed([], file).includes(`admin token     ${token}  (also in daemon.token there)`));
+  assert.ok(
+    printed([], file).includes(
+      `admin token     ${token}\n                  (new at each start; also in daemon.token there)`,
+    ),
+  );
   for (const [flags, writtenTo, shown] of [
     [['--print-token=never'], file, file],
     [['--admin-token-file', '/srv/token'], null, '/srv/token'],
@@ -205,7 +209,7 @@ test('the output at startup of a locked server names the next step', () => {
   const adminToken = { token: new Secret('t'), writtenTo: null };
   const server = { address: 'http://127.0.0.1:7700', adminToken, warnings: [], status: () => 'locked' as const };
   const text = startupBanner(server, configuration);
-  assert.match(text, /^Leasehold is locked: [\s\S]* unlock {2}opens the vault/);
+  assert.match(text, /^Leasehold is locked: [\s\S]* Open the vault with a manual key slot:\n.* unlock\n/);
   assert.doesNotMatch(text, /openai/);
 });
 

@@ -1,5 +1,6 @@
 /** The `key slot …`, `key rotate`, `lock` and `unlock` subcommands. */
 
+import { join } from 'node:path';
 import { isLoopbackHost } from '../../core/ip-network.ts';
 import { newPassphraseParameters, slotPrivateKey, slotPublicKey } from '../../crypto/key-slots.ts';
 import { newShares, parseShare } from '../../crypto/shares.ts';
@@ -7,6 +8,7 @@ import { parseRootKey } from '../../crypto/vault-keys.ts';
 import { parseField } from '../../engine/field.ts';
 import { choice, type FlagValues, text, toggle, wholeNumber, withoutNulls } from '../../flags/flag.ts';
 import { UsageError } from '../../platform/errors.ts';
+import { quoteWord } from '../../platform/installation.ts';
 import { Secret } from '../../vault/credentials/credential.ts';
 import { isAttended, KeySlot, SLOT_KINDS, type SlotKind } from '../../vault/keys/keyset.ts';
 import { CONFIRMATION_FLAGS, type Command, defineCommand, type Invocation } from '../command.ts';
@@ -237,13 +239,24 @@ async function readSecret(invocation: Invocation, flags: FlagValues<typeof UNLOC
   const [slot, ...others] = wanted;
   if (slot === undefined || others.length > 0) {
     const names = slots.flatMap(({ name, kind }) => (isAttended(kind) ? [name] : [])).join(', ');
+    if (names === '')
+      throw new UsageError('no key slot takes a passphrase or a share', unattendedHint(invocation.settings));
     throw new UsageError(`--slot must name one of the key slots that open manually: ${names}`);
   }
   if (slot.kind === 'shamir') return checkedShare(await askHidden(invocation, `Share of the key slot ${slot.name}`));
   if (slot.kind !== 'passphrase')
-    throw new UsageError(`${slot.name} is a slot of the kind ${slot.kind}, which opens unattended`);
+    throw new UsageError(
+      `${slot.name} is a slot of the kind ${slot.kind}, which opens unattended`,
+      unattendedHint(invocation.settings),
+    );
   const bytes = await slotSecretOf(invocation, slot, flags['passphrase-file'], false);
   return new Secret(Buffer.from(bytes).toString('base64'));
+}
+
+/** How a vault opens that was locked and has only slots that open unattended. */
+function unattendedHint({ dataDir }: Settings): string {
+  const file = quoteWord(join(dataDir.value, 'root.key'));
+  return `Restart the server, which opens it, or give its root key: leasehold unlock --root-key-file ${file}`;
 }
 
 /** @throws UsageError for a mistyped share, which is not sent */
